@@ -1,0 +1,55 @@
+# make help lists the targets. Everything runs in .venv, built from requirements.lock.
+PYTHON ?= python3
+BIN := .venv/bin
+UV_VERSION := 0.13.9
+LOCK := requirements.lock
+WORKERS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help install lock sweep run test test-fast check format bench wheel-test clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: .venv/installed ## build .venv from the lock file
+
+.venv/installed: $(LOCK) pyproject.toml
+	@echo "building .venv from $(LOCK) ..."; began=$$(date +%s); \
+	$(PYTHON) -c 'import sys; sys.exit("paribus needs Python 3.11 or newer; this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None' && \
+	$(PYTHON) -m venv .venv && \
+	$(BIN)/python -m pip install -q --disable-pip-version-check uv==$(UV_VERSION) && \
+	$(BIN)/uv pip sync -q --python $(BIN)/python --require-hashes $(LOCK) && \
+	$(BIN)/python -m ensurepip -q >/dev/null 2>&1; \
+	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation --editable . && \
+	touch $@ && echo "installed in $$(( $$(date +%s) - began )) s"
+
+lock: ## resolve pyproject.toml anew into the lock file
+	uv pip compile pyproject.toml --extra onnx --extra dask --extra dev --universal --python-version 3.11 \
+	  --generate-hashes --no-annotate --no-header --no-emit-index-url --upgrade -q -o $(LOCK)
+
+sweep: install ## one variable at a time over the bundled test set, offline
+	$(BIN)/paribus sweep sweep=all
+
+run: install ## the baseline over the bundled test set
+	$(BIN)/paribus run
+
+test: install ## every test
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+test-fast: install ## the tests that are not marked slow
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow"
+
+check: install ## lint and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: install ## let ruff rewrite the code
+	$(BIN)/ruff check --fix-only -q .
+	$(BIN)/ruff format .
+
+bench: install ## the figures of docs/benchmarks.md
+	$(BIN)/python benchmarks/sweep.py
+
+clean: ## remove what was built; mlruns/ is left alone
+	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

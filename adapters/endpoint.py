@@ -1,0 +1,212 @@
+"""Any OpenAI-compatible endpoint (OpenAI, Ollama, vLLM, llama.cpp's server). The only file that knows openai."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from re import fullmatch
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+
+class EndpointError(Exception):
+    """An endpoint gave no usable reply. One sentence that names the setting to change; it never holds the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a chat model wrote.
+
+    tokens_in, tokens_out: as the endpoint counted them; None where it did not.
+    finish_reason: "stop"; "length" = cut off at max_tokens. model: what the endpoint says it ran.
+    body: the reply as it came, for what only some endpoints send (log-probabilities).
+    """
+
+    text: str
+    tokens_in: int | None
+    tokens_out: int | None
+    finish_reason: str | None
+    model: str
+    body: Mapping[str, Any]
+
+
+class Endpoint(BaseModel):
+    """Where a model is served and how it is asked. The key is read from the environment and kept nowhere."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
+
+    base_url: str
+    """Address up to and including the version, as in https://api.openai.com/v1; without credentials or query."""
+    model: Annotated[str, Field(min_length=1)]
+    """The model, as the endpoint names it."""
+    api_key_env: str | None = None
+    """NAME of the environment variable that holds the key; None = the endpoint wants none."""
+    temperature: Annotated[float, Field(ge=0, le=2, strict=False)] | None = 0.0
+    """0 = the likeliest token; None = not sent (some reasoning models refuse it)."""
+    seed: int | None = 0
+    """Asks for the same sample again, where the endpoint can; None = not sent."""
+    max_tokens: Annotated[int, Field(ge=1)] | None = 512
+    """Tokens an answer may have; None = not sent."""
+    options: dict[str, Any] = {}
+    """More fields of the request body, sent as they are (max_completion_tokens, response_format, cache_prompt)."""
+    timeout_seconds: Annotated[float, Field(gt=0, strict=False)] = 60.0
+    """Seconds for one attempt."""
+    max_attempts: Annotated[int, Field(ge=1)] = 5
+    """Attempts at a call that fails by rate limit, server error, timeout or lost connection. Between them the client
+    waits what Retry-After says, up to 60 seconds, else 0.5 seconds, doubled each time up to 8."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _plain_address(cls, base_url: str) -> str:
+        try:
+            parts = urlsplit(base_url)
+            usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable:
+            raise ValueError("must be an address like http://localhost:11434/v1")
+        if "@" in parts.netloc or parts.query or parts.fragment:
+            raise ValueError(
+                f"must not hold credentials, a query or a fragment (host {parts.hostname}); put the key into an "
+                "environment variable and its name into api_key_env"
+            )
+        return base_url
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _name_of_variable(cls, name: str | None) -> str | None:
+        if name is not None and not fullmatch("[A-Z_][A-Z0-9_]*", name):
+            raise ValueError(
+                "must be the NAME of an environment variable in capitals, like OPENAI_API_KEY, never the key itself "
+                f"(what was given has {len(name)} characters and is not shown)"
+            )
+        return name
+
+    @property
+    def host(self) -> str:
+        """Host and port of `base_url`: what may be stored and shown."""
+        return urlsplit(self.base_url).netloc
+
+    def chat(self, messages: Sequence[Mapping[str, str]], options: Mapping[str, Any] | None = None) -> Reply:
+        """The reply to `messages`, mappings of `role` and `content`. options: on top of those of the configuration.
+
+        Raises EndpointError.
+        """
+        import openai
+
+        fields = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_tokens}
+        body = {name: value for name, value in fields.items() if value is not None} | self.options | dict(options or {})
+        client = self._client()
+        try:
+            completion: Any = client.chat.completions.create(
+                model=self.model, messages=[dict(message) for message in messages], extra_body=body  # type: ignore[misc]
+            )
+        except (openai.OpenAIError, ValueError) as error:
+            self._explain(error)
+        try:
+            choice, usage = completion.choices[0], completion.usage
+            text = choice.message.content or getattr(choice.message, "refusal", None) or ""
+            if not isinstance(text, str):
+                raise TypeError
+            return Reply(
+                text=text,
+                tokens_in=usage.prompt_tokens if usage else None,
+                tokens_out=usage.completion_tokens if usage else None,
+                finish_reason=choice.finish_reason,
+                model=completion.model or self.model,
+                body=completion.model_dump(mode="json", warnings=False),
+            )
+        except (AttributeError, IndexError, KeyError, TypeError):
+            raise self._not_a_reply("a choice that holds a message", completion) from None
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """A vector for each text, in the given order. Raises EndpointError."""
+        import openai
+
+        if not texts:
+            return []
+        client = self._client()
+        try:
+            reply: Any = client.embeddings.create(
+                model=self.model, input=list(texts), encoding_format="float", extra_body=self.options
+            )
+        except (openai.OpenAIError, ValueError) as error:
+            self._explain(error)
+        try:
+            vectors = {item.index: [float(value) for value in item.embedding] for item in reply.data}
+        except (AttributeError, TypeError, ValueError):
+            vectors = {}
+        if sorted(vectors) != list(range(len(texts))) or len({len(vector) for vector in vectors.values()}) != 1:
+            raise self._not_a_reply(f"{len(texts)} vectors of one length", reply)
+        return [vectors[position] for position in range(len(texts))]
+
+    def _client(self) -> OpenAI:
+        key = os.environ.get(self.api_key_env, "") if self.api_key_env else "none"
+        if not key.strip():
+            raise EndpointError(f"api_key_env names {self.api_key_env}, which is not set in the environment; export it")
+        return _client(self.base_url, key.strip(), self.timeout_seconds, self.max_attempts - 1)
+
+    def _not_a_reply(self, expected: str, found: object) -> EndpointError:
+        kind = type(found).__name__
+        return EndpointError(
+            f"{self.host} answered, but without {expected} (got {kind}); check that base_url ends where the OpenAI "
+            f"interface begins, often in /v1, and that model={self.model!r} is of the right kind"
+        )
+
+    def _explain(self, error: Exception) -> NoReturn:
+        import openai
+
+        tried = f"after {self.max_attempts} attempts"
+        match error:
+            case openai.APITimeoutError():
+                what = f"{self.host} did not answer within timeout_seconds={self.timeout_seconds:g} {tried}; raise it"
+            case openai.APIConnectionError():
+                what = f"cannot connect to {self.host} {tried}; check base_url and that the server runs"
+            case openai.AuthenticationError() | openai.PermissionDeniedError():
+                what = f"{self.host} refused a call without a key (status {error.status_code}); set api_key_env"
+                if self.api_key_env:
+                    what = f"{self.host} refused the key in {self.api_key_env} (status {error.status_code}); check it"
+            case openai.NotFoundError():
+                what = f"{self.host} does not know model={self.model!r} or has nothing at this base_url (status 404)"
+            case openai.RateLimitError():
+                what = f"{self.host} limits the rate {tried} (status 429); lower concurrency or raise max_attempts"
+            case openai.InternalServerError():
+                what = f"{self.host} failed with status {error.status_code} {tried}"
+            case openai.APIStatusError():
+                what = (
+                    f"{self.host} refused the request with status {error.status_code}; check model, temperature, seed, "
+                    "max_tokens and options"
+                )
+            case UnicodeEncodeError():
+                what = f"nothing was sent to {self.host}: the messages hold half an emoji (a lone surrogate)"
+            case _:
+                what = f"{self.host} answered with something that is no JSON of this interface; check base_url"
+        said = _said(error)
+        raise EndpointError(self._without_key(f"{what}. It said: {said}" if said else what)) from None
+
+    def _without_key(self, sentence: str) -> str:
+        key = os.environ.get(self.api_key_env, "").strip() if self.api_key_env else ""
+        return sentence.replace(key, "[key]") if key else sentence
+
+
+def _said(error: Exception) -> str:
+    """The endpoint's own message, on one line, at most 200 characters."""
+    body = getattr(error, "body", None)
+    if isinstance(body, Mapping):
+        body = body.get("message") or body.get("error") or body.get("detail")
+    return " ".join(body.split())[:200] if isinstance(body, str) else ""
+
+
+@lru_cache(maxsize=16)
+def _client(base_url: str, key: str, timeout_seconds: float, max_retries: int) -> OpenAI:
+    """One client a process, so that connections are used again; safe for threads."""
+    from openai import OpenAI
+
+    return OpenAI(base_url=base_url, api_key=key, timeout=timeout_seconds, max_retries=max_retries)

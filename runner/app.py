@@ -1,0 +1,121 @@
+"""The Hydra application behind `python -m runner`, `paribus run` and `paribus sweep`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runner.errors import ConfigError, ParibusError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+    from runner.run import Outcome
+
+extra_folders: list[Path] = []
+"""Folders with more YAML, searched after the packaged ones (--config-dir)."""
+
+SWEPT = "PARIBUS_SWEPT"
+"""Environment variable by which workers learn which overrides of the command line are swept, comma separated."""
+
+
+def conf_dir() -> Path:
+    """The folder of the packaged YAML: inside the wheel, or at the top of a checkout."""
+    package = Path(__file__).resolve().parent
+    inside = package / "conf"
+    return inside if inside.is_dir() else package.parent / "conf"
+
+
+def launch(arguments: Sequence[str]) -> None:
+    """Hand `arguments` to Hydra as it would get them from `python -m runner`.
+
+    Raises what the job or Hydra raises; `runner.cli` turns it into messages.
+    """
+    import hydra
+
+    os.environ["HYDRA_FULL_ERROR"] = "1"
+    signal.signal(signal.SIGTERM, _interrupt)
+    overrides, extra_folders[:] = _split_config_dirs(arguments)
+    os.environ[SWEPT] = ",".join(_swept(overrides))
+    failures: list[ParibusError] = []
+
+    def job(config: DictConfig) -> Outcome | None:
+        try:
+            return task(config)
+        except ParibusError as error:
+            if config.trial.sweep is not None:
+                raise
+            failures.append(error)
+            return None
+
+    job.__module__ = __name__
+    sys.argv = ["paribus", *overrides]
+    hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="config")(job)()
+    if failures:
+        raise failures[0]
+
+
+def task(config: DictConfig) -> Outcome:
+    """One Hydra job, in this process or in a worker, as the launcher decides."""
+    from hydra.core.hydra_config import HydraConfig
+    from hydra.types import RunMode
+
+    from runner import console
+    from runner.config import resolve
+    from runner.run import run
+
+    hydra = HydraConfig.get()
+    plain = resolve(config)
+    alone = plain.get("trial", {}).get("sweep") is None
+    if alone and hydra.mode == RunMode.MULTIRUN:
+        plain["trial"].update(_cartesian(list(hydra.overrides.task)))
+    choices = {str(group): str(choice) for group, choice in hydra.runtime.choices.items()}
+    outcome = run(plain, choices, Path(hydra.runtime.output_dir))
+    if alone:
+        console.show_run(outcome)
+    return outcome
+
+
+def _cartesian(overrides: list[str]) -> dict[str, Any]:
+    """The trial of a job that another sweeper than ours started: several variables may have changed together."""
+    swept = [name for name in os.environ.get(SWEPT, "").split(",") if name]
+    changed = [name for name in (_name(override) for override in overrides) if not swept or name in swept]
+    label = ",".join(override for override in overrides if _name(override) in changed)
+    return {"design": "cartesian", "changed": changed, "value": label}
+
+
+def _name(override: str) -> str:
+    return override.partition("=")[0].lstrip("+~")
+
+
+def _swept(arguments: Sequence[str]) -> list[str]:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    overrides = [argument for argument in arguments if "=" in argument and not argument.startswith("-")]
+    parsed = OverridesParser.create().parse_overrides(overrides)
+    return [override.get_key_element() for override in parsed if override.is_sweep_override()]
+
+
+def _split_config_dirs(arguments: Sequence[str]) -> tuple[list[str], list[Path]]:
+    """`--config-dir` is handled here and not by Hydra, so that prompts in those folders are read verbatim too."""
+    rest: list[str] = []
+    folders: list[Path] = []
+    given = iter(arguments)
+    for argument in given:
+        option, _, value = argument.partition("=")
+        if option not in ("--config-dir", "-cd"):
+            rest.append(argument)
+            continue
+        folder = Path(value or next(given, "")).resolve()
+        if not folder.is_dir():
+            raise ConfigError(f"{option} {folder}: there is no such folder; give a folder that holds groups like conf/")
+        folders.append(folder)
+    return rest, folders
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,249 @@
+"""The configuration of one experiment: from what Hydra composed to validated components.
+
+Hydra composes, pydantic decides: every value is checked before any work, and a fault is one sentence that names the
+key, the value and what is allowed. This is the only module besides the entry points and the sweeper that knows
+omegaconf.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from adapters.base import Scorer, UnknownDefinition, scorer
+from adapters.schema import fingerprint
+from runner.component import Component, build, explain
+from runner.dataset import Dataset
+from runner.errors import ConfigError
+from runner.prompts.chat import ChatPrompt
+from runner.stage import Assembler, Chunker, Embedder, Generator, Reranker, Retriever
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+STAGES: dict[str, type[Component]] = {
+    "dataset": Dataset,
+    "chunker": Chunker,
+    "embedder": Embedder,
+    "retriever": Retriever,
+    "reranker": Reranker,
+    "context": Assembler,
+    "prompt": ChatPrompt,
+    "generator": Generator,
+}
+"""Config group -> what its `_target_` must be, in the order in which data flows."""
+
+VARIABLES = (*STAGES, "metrics")
+"""The config groups that describe the experiment: what may be swept, fingerprinted and compared. The others say where
+results go and how work is spread, and never change a number."""
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Metrics(_Settings):
+    """Which definitions are computed, and which of them stand in the table.
+
+    definitions: ids, or mappings of an id and parameters. table: keys of definitions (`labels/recall@5`), at most six.
+    """
+
+    definitions: list[str | dict[str, Any]]
+    table: list[str] = Field(max_length=6)
+
+    @model_validator(mode="after")
+    def _keys(self) -> Metrics:
+        keys = [s.key for s in self.scorers()]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise ValueError(f"definition {key} is listed {keys.count(key)} times; name each once")
+        for key in self.table:
+            if key not in keys:
+                raise ValueError(f"table names {key!r}, which is not among the definitions; they are {', '.join(keys)}")
+        return self
+
+    def scorers(self) -> list[Scorer]:
+        """One scorer for each entry of `definitions`, in order."""
+        try:
+            return [scorer(spec) for spec in self.definitions]
+        except UnknownDefinition as error:
+            raise ValueError(str(error)) from None
+
+
+class Tracking(_Settings):
+    """Where results go.
+
+    folder: the folder for everything paribus writes: stage outputs, result folders, and the tracking data where `uri`
+    is null; relative to the working directory. uri: an MLflow tracking URI; null = sqlite in `folder`. experiment: the
+    MLflow experiment. enabled: False = results stay in their folders and MLflow is not touched.
+    """
+
+    enabled: bool = True
+    folder: str = "mlruns"
+    uri: str | None = None
+    experiment: str = "paribus"
+
+    @property
+    def root(self) -> Path:
+        """`folder`, absolute."""
+        return Path(self.folder).expanduser().resolve()
+
+
+class Trial(_Settings):
+    """The place of a run in its sweep; filled in by the sweeper, all null for a single run.
+
+    design: single = not in a sweep; baseline, variant = one variable at a time; cartesian = several variables change
+    together. variable, value: what the variant changes, as typed (`chunker.size`, `400`). changed: the swept variables
+    of a cartesian run. baseline: the result folder of the baseline run.
+    """
+
+    design: Literal["single", "baseline", "variant", "cartesian"] = "single"
+    sweep: str | None = None
+    variable: str | None = None
+    value: str | None = None
+    changed: list[str] = []
+    parent_run_id: str | None = None
+    baseline_run_id: str | None = None
+    baseline: str | None = None
+
+
+class Sweep(_Settings):
+    """Preset variables of a sweep: name -> list of values, or one sweep expression (`range(1,10,2)`, `glob(*)`)."""
+
+    variables: dict[str, list[Any] | str] = {}
+    dry_run: bool = False
+
+
+class Experiment(_Settings):
+    """One experiment, validated: a component for each stage and the definitions that score it."""
+
+    dataset: Dataset
+    chunker: Chunker
+    embedder: Embedder
+    retriever: Retriever
+    reranker: Reranker
+    context: Assembler
+    prompt: ChatPrompt
+    generator: Generator
+    metrics: Metrics
+    tracking: Tracking
+    trial: Trial
+    sweep: Sweep
+
+    @model_validator(mode="after")
+    def _candidates_reach_k(self) -> Experiment:
+        if 0 < self.reranker.candidates < self.retriever.k:
+            raise ValueError(
+                f"reranker.candidates={self.reranker.candidates} must be at least retriever.k={self.retriever.k}: "
+                "a reranker cannot pass on more chunks than it is given"
+            )
+        return self
+
+
+def resolve(config: DictConfig | Mapping[str, Any]) -> dict[str, Any]:
+    """Plain data with every interpolation resolved; Hydra's own node is left out.
+
+    Raises ConfigError naming the key whose interpolation fails.
+    """
+    from omegaconf import DictConfig, OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    if not isinstance(config, DictConfig):
+        return {key: value for key, value in config.items() if key != "hydra"}
+    plain: dict[str, Any] = {}
+    for key in config:
+        if key == "hydra":
+            continue
+        try:
+            node = config._get_node(key)
+            plain[str(key)] = OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else config[key]
+        except OmegaConfBaseException as error:
+            place = error.full_key or key
+            raise ConfigError(
+                f"{place}: {str(error).splitlines()[0]}. To write '${{' as text outside conf/prompt, escape it: '\\${{'"
+            ) from error
+    return plain
+
+
+def experiment(config: DictConfig | Mapping[str, Any]) -> Experiment:
+    """Validate what Hydra composed and build every component of it.
+
+    Raises ConfigError with every fault of every group, one a line.
+    """
+    plain = resolve(config)
+    parts: dict[str, Any] = {}
+    faults: list[str] = []
+    for name, value in plain.items():
+        kind = STAGES.get(name)
+        if kind is None:
+            parts[name] = value
+            continue
+        try:
+            if not isinstance(value, Mapping):
+                raise ConfigError(f"{name}={value!r} is not a mapping; choose one of conf/{name}/ or write _target_ and its keys")
+            parts[name] = build(value, kind, name)
+        except ConfigError as error:
+            faults.append(str(error))
+            parts[name] = None
+    broken = {name for name in STAGES if name in parts and parts[name] is None}
+    try:
+        return Experiment(**parts)
+    except ValidationError as error:
+        for fault in error.errors():
+            if not (fault["loc"] and fault["loc"][0] in broken):
+                faults.append(explain(fault, "", _known(fault["loc"])))
+    raise ConfigError("\n".join(faults))
+
+
+def _known(loc: tuple[Any, ...]) -> tuple[str, ...]:
+    models: dict[str, type[BaseModel]] = {"metrics": Metrics, "tracking": Tracking, "trial": Trial, "sweep": Sweep}
+    owner = models.get(str(loc[0]), Experiment) if len(loc) > 1 else Experiment
+    return tuple(owner.model_fields)
+
+
+def known_keys() -> list[str]:
+    """Every key that the packaged YAML knows, dotted: `retriever`, `retriever.k`, `chunker.overlap`, …"""
+    import yaml
+
+    from runner.app import conf_dir
+
+    keys: set[str] = set()
+    for path in conf_dir().glob("*/*.yaml"):
+        keys.add(path.parent.name)
+        found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        keys.update(f"{path.parent.name}.{key}" for key in found if not key.startswith("_") and key != "defaults")
+    return sorted(keys)
+
+
+def experiment_fingerprint(plain: Mapping[str, Any]) -> str:
+    """Hash of the part of a resolved configuration that describes the experiment."""
+    return fingerprint({name: plain.get(name) for name in VARIABLES})
+
+
+def flatten(value: Any, prefix: str = "") -> dict[str, Any]:
+    """Nested mappings as dotted keys; lists stay values. An empty mapping is a value."""
+    if isinstance(value, Mapping) and value:
+        flat: dict[str, Any] = {}
+        for key, inner in value.items():
+            flat.update(flatten(inner, f"{prefix}.{key}" if prefix else str(key)))
+        return flat
+    return {prefix: value}
+
+
+_SECRET_KEY = re.compile(r"(?:^|_)(?:api_?key|password|passwd|secret|token|credential)s?$", re.IGNORECASE)
+_URL_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+
+
+def redacted(value: Any, key: str = "") -> Any:
+    """A copy of plain data without secrets: the values of keys that name one, and the credentials of every URL."""
+    if isinstance(value, Mapping):
+        return {inner: redacted(item, str(inner)) for inner, item in value.items()}
+    if isinstance(value, list):
+        return [redacted(item, key) for item in value]
+    if isinstance(value, str):
+        return "[removed]" if value and _SECRET_KEY.search(key) else _URL_CREDENTIALS.sub("[removed]@", value)
+    return value

@@ -1,0 +1,192 @@
+"""What a person sees: plans and results as tables of at most 100 columns, or JSON for machines. The only place that
+prints results; everything said on the way goes to stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from runner.plan import Plan
+    from runner.results import Mean
+    from runner.run import Outcome
+    from runner.sweep import Row, SweepResult
+
+WIDTH = 100
+
+FORMAT = "PARIBUS_FORMAT"
+"""Environment variable by which the command line tells this process and its workers to print JSON (`json`)."""
+
+
+def _as_json() -> bool:
+    return os.environ.get(FORMAT) == "json"
+
+
+def note(text: str) -> None:
+    """Say something on stderr."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def show_plan(planned: Plan) -> None:
+    """The runs that are to be made. As JSON only for a dry run, whose only result it is."""
+    from runner.sweep import plan_table
+
+    rows = plan_table(planned)
+    if _as_json():
+        if planned.baseline.composed.config["sweep"]["dry_run"]:
+            _print_json({"runs": rows, "left_out": list(planned.left_out)})
+        return
+    table = _table("run", "variable", "baseline", "value", title=f"Plan: 1 baseline + {len(planned.variants)} variants")
+    for number, row in enumerate(rows):
+        table.add_row(str(number), *(_short(row[key]) for key in ("variable", "baseline", "value")))
+    _print(table)
+    for reason in planned.left_out:
+        note(f"left out: {reason}")
+
+
+def show_run(outcome: Outcome) -> None:
+    """One run: every definition with its mean and the number of questions it is over."""
+    if _as_json():
+        _print_json(_outcome_data(outcome))
+        return
+    table = _table("definition", "mean", "over", "not applicable", "failed", title=outcome.name)
+    for key, mean in outcome.means.items():
+        table.add_row(key, _number(mean.value), str(mean.n), str(mean.not_applicable), str(mean.failed))
+    _print(table)
+    _footer([outcome], outcome.folder, outcome.ui)
+
+
+def show_sweep(result: SweepResult) -> None:
+    """The variants below their baseline, with the difference of each definition in the table."""
+    if _as_json():
+        _print_json(
+            {
+                "sweep": result.name,
+                "parent_run_id": result.parent_run_id,
+                "seconds": result.seconds,
+                "rows": [_row_data(row) for row in result.rows],
+            }
+        )
+        return
+    done = [row.outcome for row in result.rows if row.outcome]
+    if not done:
+        return
+    keys = done[0].table
+    table = _table("run", *(_header(key) for key in keys), title=f"Sweep {result.name}")
+    for row in result.rows:
+        table.add_row(_short(row.planned.label, 30), *_cells(row, keys))
+        if row.planned.variable is None:
+            table.add_section()
+    _print(table)
+    counts = ", ".join(f"{_header(key)} {_over(done[0].means[key])}" for key in keys if key in done[0].means)
+    note(f"Questions counted: {counts}")
+    note("* the 95% paired bootstrap interval of the difference excludes 0. Without it: cannot be told from noise here.")
+    for row in result.rows:
+        if row.not_comparable:
+            note(f"{row.planned.label}: no difference is shown: {row.not_comparable}")
+    _footer(done, result.folder, result.ui)
+
+
+def _cells(row: Row, keys: Sequence[str]) -> list[str]:
+    if row.outcome is None:
+        return ["FAILED", *[""] * (len(keys) - 1)]
+    return [_cell(row.outcome.means.get(key), row.differences.get(key)) for key in keys]
+
+
+def _cell(mean: Mean | None, difference: Any) -> str:
+    if mean is None or mean.value is None:
+        return "–"
+    if difference is None:
+        return f"{mean.value:.3f}       "
+    sign = f"{difference.delta:+.3f}" if abs(difference.delta) >= 0.0005 else "="
+    if not difference.beyond_noise:
+        return f"{mean.value:.3f} {sign:>6} "
+    colour = "green" if difference.delta > 0 else "red"
+    return f"{mean.value:.3f} [{colour}]{sign:>6}*[/{colour}]"
+
+
+def _over(mean: Mean) -> str:
+    return f"{mean.n} of {mean.of}" + (f" ({mean.failed} failed)" if mean.failed else "")
+
+
+def _footer(outcomes: Sequence[Outcome], folder: Any, ui: str | None) -> None:
+    computed = sum(sum(outcome.computed.values()) for outcome in outcomes)
+    reused = sum(sum(outcome.reused.values()) for outcome in outcomes)
+    for text in dict.fromkeys(text for outcome in outcomes for text in outcome.notes):
+        note(f"note: {text}")
+    told = f"{computed} stage outputs computed, {reused} read from the store"
+    note(told if computed else f"nothing recomputed: all {reused} stage outputs were read from the store")
+    note(f"Results: {folder}")
+    if ui:
+        note(f"Open the UI: {ui}")
+
+
+def _outcome_data(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "name": outcome.name,
+        "run_id": outcome.run_id,
+        "folder": str(outcome.folder),
+        "dataset": dict(outcome.dataset),
+        "means": {key: asdict(mean) for key, mean in outcome.means.items()},
+        "fingerprints": dict(outcome.fingerprints),
+        "computed": dict(outcome.computed),
+        "reused": dict(outcome.reused),
+        "seconds": outcome.seconds,
+        "notes": list(outcome.notes),
+    }
+
+
+def _row_data(row: Row) -> dict[str, Any]:
+    return {
+        "run": row.planned.label,
+        "variable": row.planned.variable,
+        "value": row.planned.value,
+        "baseline_value": row.planned.from_value,
+        "error": row.error,
+        "not_comparable": row.not_comparable,
+        "outcome": _outcome_data(row.outcome) if row.outcome else None,
+        "differences": {key: asdict(value) for key, value in row.differences.items()},
+    }
+
+
+def _header(key: str) -> str:
+    return key.removeprefix("labels/")
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+def _short(value: Any, length: int = 48) -> str:
+    from rich.markup import escape
+
+    text = "" if value is None else " ".join(str(value).split())
+    return escape(text if len(text) <= length else f"{text[: length - 1]}…")
+
+
+def _table(*columns: str, title: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="left" if number == 0 else "right", overflow="fold")
+    return table
+
+
+def _print(table: Table) -> None:
+    from rich.console import Console
+
+    screen = Console()
+    Console(width=min(screen.width, WIDTH) if screen.is_terminal else WIDTH).print(table)
+
+
+def _print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")

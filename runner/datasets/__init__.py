@@ -1,0 +1,1 @@
+"""Sources of test sets, one a file."""

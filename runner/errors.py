@@ -1,0 +1,50 @@
+"""Errors that a person can mend, and the exit codes of the command line."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What the shell gets. Documented in README.md; a test keeps the two alike."""
+
+    OK = 0
+    FAILED = 1
+    """Something ran and did not finish: a variant failed, or a gate found a regression."""
+    USAGE = 2
+    """Nothing ran: the command, the configuration or the data is wrong."""
+    INTERRUPTED = 130
+    """Stopped by Ctrl-C or SIGTERM; what was finished is kept."""
+
+
+class ParibusError(Exception):
+    """A mistake in what paribus was given. The message says what was found, where, what is allowed and what to do.
+
+    The command line prints the message without a traceback and ends with `exit_code`.
+    """
+
+    exit_code = ExitCode.USAGE
+
+
+class ConfigError(ParibusError):
+    """A key, a value or a combination of values in the configuration is not allowed."""
+
+
+class DataError(ParibusError):
+    """The test set cannot be used; the message lists every fault with file and line."""
+
+
+class MissingExtra(ParibusError):
+    """A component needs packages that are not installed; the message names the install command."""
+
+
+class StoreError(ParibusError):
+    """The folder for stage outputs or tracking data cannot be read or written."""
+
+    exit_code = ExitCode.FAILED
+
+
+class ComponentError(ParibusError):
+    """A component broke its contract or could not do its work on this input."""
+
+    exit_code = ExitCode.FAILED

@@ -1,0 +1,148 @@
+"""The plan of a sweep: the baseline, then variants that differ from it in exactly one variable. Pure: no Hydra, no I/O.
+
+A variable is a key (`chunker.size`) or a config group (`embedder`). n values of A and m of B make 1 + n + m runs, less
+those that equal the baseline; never n x m.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adapters.schema import fingerprint
+from runner.config import VARIABLES, flatten
+from runner.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A composed configuration: plain resolved data, and the choice made in each config group."""
+
+    config: Mapping[str, Any]
+    choices: Mapping[str, str]
+
+    def described(self) -> dict[str, Any]:
+        """The part that describes the experiment, flat."""
+        return flatten({name: self.config[name] for name in VARIABLES if name in self.config})
+
+
+@dataclass(frozen=True)
+class Variable:
+    """What is swept, and the values as they are typed on the command line."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run of a sweep. variable and value are None for the baseline; from_value is what the baseline has there."""
+
+    variable: str | None
+    value: str | None
+    overrides: tuple[str, ...]
+    composed: Composed
+    from_value: str | None = None
+
+    @property
+    def label(self) -> str:
+        """`baseline`, or `chunker.size=400`."""
+        return "baseline" if self.variable is None else f"{self.variable}={self.value}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The runs of a sweep, the baseline first, and the values left out because they equal the baseline or repeat."""
+
+    runs: tuple[PlannedRun, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def baseline(self) -> PlannedRun:
+        """The first run."""
+        return self.runs[0]
+
+    @property
+    def variants(self) -> tuple[PlannedRun, ...]:
+        """All runs but the first."""
+        return self.runs[1:]
+
+
+def plan(
+    fixed: Sequence[str],
+    variables: Sequence[Variable],
+    compose: Callable[[Sequence[str]], Composed],
+    check: Callable[[Composed], object],
+) -> Plan:
+    """Compose and check every run before any of them starts.
+
+    fixed: overrides that hold for all runs. compose: overrides -> configuration. check: raises ConfigError for a
+    configuration that cannot run.
+
+    Raises ConfigError with every fault of every run: a variable that is not part of the experiment, a value that makes
+    no valid configuration, or a variant that differs from the baseline in more than its variable.
+    """
+    faults: list[str] = []
+    for variable in variables:
+        group = variable.name.split(".")[0]
+        if group not in VARIABLES:
+            faults.append(
+                f"{variable.name} is not a variable of the experiment, so it cannot be swept; variables are the keys and "
+                f"choices of {', '.join(VARIABLES)}"
+            )
+    if faults:
+        raise ConfigError("\n".join(faults))
+    baseline = PlannedRun(None, None, tuple(fixed), compose(fixed))
+    check(baseline.composed)
+    runs, left_out = [baseline], []
+    seen = {fingerprint(baseline.composed.described()): "the baseline"}
+    for variable in variables:
+        for value in variable.values:
+            override = f"{variable.name}={value}"
+            try:
+                composed = compose([*fixed, override])
+                check(composed)
+            except ConfigError as error:
+                faults.extend(f"{override}: {line}" for line in str(error).splitlines())
+                continue
+            identity = fingerprint(composed.described())
+            if identity in seen:
+                left_out.append(f"{override} equals {seen[identity]}")
+                continue
+            others = other_differences(baseline.composed, composed, variable.name)
+            if others:
+                faults.append(
+                    f"{override} changes more than {variable.name}: {'; '.join(others)}. One variable at a time: remove "
+                    "the link between them, or sweep combinations with hydra/sweeper=basic"
+                )
+                continue
+            seen[identity] = override
+            before = _value_at(baseline.composed, variable.name)
+            runs.append(PlannedRun(variable.name, value, (*fixed, override), composed, before))
+    if faults:
+        raise ConfigError("\n".join(faults))
+    return Plan(tuple(runs), tuple(left_out))
+
+
+def other_differences(baseline: Composed, variant: Composed, variable: str) -> list[str]:
+    """What differs between two configurations besides `variable`, as `key: before -> after`."""
+    before, after = baseline.described(), variant.described()
+    absent = object()
+    differences = [
+        f"{key}: {before.get(key, '(absent)')!r} -> {after.get(key, '(absent)')!r}"
+        for key in sorted({*before, *after})
+        if before.get(key, absent) != after.get(key, absent) and key != variable and not key.startswith(f"{variable}.")
+    ]
+    for group in sorted({*baseline.choices, *variant.choices}):
+        mine, theirs = baseline.choices.get(group), variant.choices.get(group)
+        if mine != theirs and group != variable and group in VARIABLES:
+            differences.append(f"choice of {group}: {mine} -> {theirs}")
+    return differences
+
+
+def _value_at(composed: Composed, variable: str) -> str | None:
+    if variable in composed.choices:
+        return composed.choices[variable]
+    value = composed.described().get(variable)
+    return None if value is None else str(value)

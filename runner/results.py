@@ -1,0 +1,181 @@
+"""What one run found: scores, their means with the counts they are over, and all that is needed to compare it.
+
+A result is a folder of plain files; tracking stores copies of them and never the other way round.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from adapters.schema import SCHEMA_VERSION, Definition, Question, Record, Score, from_json, to_json
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The mean of one definition over one set of questions.
+
+    value is None when no question has a value. n counts the questions with a value; failed and not_applicable count
+    the others, so that n + failed + not_applicable is the number of questions.
+    """
+
+    value: float | None
+    n: int
+    failed: int
+    not_applicable: int
+
+    @property
+    def of(self) -> int:
+        """How many questions there are in all."""
+        return self.n + self.failed + self.not_applicable
+
+
+def mean(scores: Iterable[Score]) -> Mean:
+    """The mean over the computed scores, with the counts of the others. Summed exactly (math.fsum), so that the order
+    of questions does not change the last digit."""
+    from math import fsum
+
+    by_status: dict[str, list[Score]] = {"computed": [], "failed": [], "not_applicable": []}
+    for score in scores:
+        by_status[score.status].append(score)
+    values = [score.value for score in by_status["computed"] if score.value is not None]
+    return Mean(
+        fsum(values) / len(values) if values else None,
+        len(values),
+        len(by_status["failed"]),
+        len(by_status["not_applicable"]),
+    )
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """One run, complete. `scores` holds a score for every definition and question; `definitions` is keyed by
+    Definition.key; `calls` counts the stage outputs that were computed and reused; times are UTC with Z."""
+
+    name: str
+    config: Mapping[str, Any]
+    config_fingerprint: str
+    choices: Mapping[str, str]
+    dataset: Mapping[str, Any]
+    definitions: Mapping[str, Definition]
+    scores: tuple[Score, ...]
+    records: tuple[Record, ...]
+    questions: tuple[Question, ...]
+    environment: Mapping[str, Any]
+    calls: Mapping[str, Mapping[str, int]]
+    started: str
+    seconds: float
+
+    def by_definition(self) -> dict[str, dict[str, Score]]:
+        """Scores by definition key, then by question id."""
+        table: dict[str, dict[str, Score]] = {key: {} for key in self.definitions}
+        for score in self.scores:
+            table[score.definition][score.question_id] = score
+        return table
+
+    def means(self, questions: Iterable[str] | None = None) -> dict[str, Mean]:
+        """The mean of every definition, over all questions or over those with the given ids."""
+        wanted = None if questions is None else set(questions)
+        return {
+            key: mean(s for s in scores.values() if wanted is None or s.question_id in wanted)
+            for key, scores in self.by_definition().items()
+        }
+
+    def slices(self) -> dict[str, list[str]]:
+        """Question ids by slice, by origin (`origin:synthetic`) and by split (`split:held_out`)."""
+        groups: dict[str, list[str]] = {}
+        for question in self.questions:
+            for name in (*question.slices, f"origin:{question.origin}", f"split:{question.split}"):
+                groups.setdefault(name, []).append(question.id)
+        return groups
+
+    def summary(self) -> dict[str, Any]:
+        """Everything but the records and the single scores, ready for JSON."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "name": self.name,
+            "config_fingerprint": self.config_fingerprint,
+            "choices": dict(self.choices),
+            "dataset": dict(self.dataset),
+            "means": {key: asdict(value) for key, value in self.means().items()},
+            "slices": {
+                name: {key: asdict(value) for key, value in self.means(ids).items() if value.n}
+                for name, ids in self.slices().items()
+            },
+            "definitions": {key: definition.card() for key, definition in self.definitions.items()},
+            "environment": dict(self.environment),
+            "calls": {kind: dict(counts) for kind, counts in self.calls.items()},
+            "started": self.started,
+            "seconds": self.seconds,
+        }
+
+
+SUMMARY, CONFIG, RECORDS, SCORES, QUESTIONS, TABLE = (
+    "summary.json",
+    "config.yaml",
+    "records.jsonl",
+    "scores.jsonl",
+    "questions.jsonl",
+    "per_question.csv",
+)
+"""The files of a result folder."""
+
+
+def write(result: RunResult, folder: Path) -> list[Path]:
+    """Write the files of `result` into `folder` and return their paths. The configuration must already be free of
+    secrets."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_text(folder / CONFIG, _yaml(result.config))
+    _write_text(folder / SUMMARY, json.dumps(result.summary(), ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+    _write_text(folder / RECORDS, _lines(result.records))
+    _write_text(folder / SCORES, _lines(result.scores))
+    _write_text(folder / QUESTIONS, _lines(result.questions))
+    _write_table(folder / TABLE, result)
+    return [folder / name for name in (SUMMARY, CONFIG, RECORDS, SCORES, QUESTIONS, TABLE)]
+
+
+def read_scores(path: Path) -> list[Score]:
+    """The scores of a result folder's scores.jsonl."""
+    return [from_json(Score, line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+
+
+def _yaml(config: Mapping[str, Any]) -> str:
+    import yaml
+
+    return str(yaml.safe_dump(dict(config), allow_unicode=True, sort_keys=False, width=110))
+
+
+def _lines(values: Sequence[Any]) -> str:
+    return "".join(to_json(value) + "\n" for value in values)
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _write_table(path: Path, result: RunResult) -> None:
+    """One row a question: what a person reads beside the means. An empty cell is a score without a value."""
+    import csv
+
+    scores = result.by_definition()
+    records = {record.question_id: record for record in result.records}
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["id", "question", "slices", "answerable", "answer", "reference_answer", "refused", *scores])
+        for question in result.questions:
+            record = records[question.id]
+            rows.writerow(
+                [
+                    question.id,
+                    question.text,
+                    " ".join(question.slices),
+                    question.answerable,
+                    record.answer,
+                    question.reference_answer,
+                    record.refused,
+                    *(scores[key][question.id].value for key in scores),
+                ]
+            )

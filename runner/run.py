@@ -1,0 +1,163 @@
+"""One run, from a composed configuration to a result folder and a tracked run."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from runner import __version__, pipeline, results
+from runner.component import Component
+from runner.config import STAGES, Experiment, experiment, experiment_fingerprint, redacted, resolve
+from runner.progress import Progress
+from runner.results import Mean, RunResult
+from runner.scoring import score
+from runner.store import StageStore
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is left of a run when its process ends: small enough to send between processes.
+
+    run_id, and ui (the command that opens the tracking UI), are None where tracking is off. notes are sentences for the person who started it.
+    """
+
+    name: str
+    folder: Path
+    run_id: str | None
+    ui: str | None
+    means: Mapping[str, Mean]
+    fingerprints: Mapping[str, str]
+    table: tuple[str, ...]
+    dataset: Mapping[str, Any]
+    computed: Mapping[str, int]
+    reused: Mapping[str, int]
+    seconds: float
+    notes: tuple[str, ...]
+
+
+def run(config: DictConfig | Mapping[str, Any], choices: Mapping[str, str], folder: Path) -> Outcome:
+    """Run one experiment, write its result folder, and track it.
+
+    choices: the option chosen in each config group. folder: where the result folder is made. Raises ParibusError for
+    what a person can mend; the tracked run is then FAILED with the reason.
+    """
+    plain = resolve(config)
+    built = experiment(plain)
+    if not built.tracking.enabled:
+        return _outcome(built, _measure(built, plain, choices, folder), folder, None, None)
+    from runner.tracking import Tracker, ui_command
+
+    tracker = Tracker(built.tracking)
+    with tracker.run(_name(built), built.trial, {"paribus.results": str(folder)}) as handle:
+        result = _measure(built, plain, choices, folder)
+        baseline = tracker.load_baseline(built.trial.baseline_run_id) if built.trial.baseline_run_id else None
+        handle.log(result, folder, baseline)
+    return _outcome(built, result, folder, handle.run_id, ui_command(built.tracking))
+
+
+def _measure(built: Experiment, plain: Mapping[str, Any], choices: Mapping[str, str], folder: Path) -> RunResult:
+    began, started = perf_counter(), datetime.now(timezone.utc)
+    test_set = built.dataset.load()
+    store = StageStore(built.tracking.root / "store")
+    records = pipeline.records(built, test_set, store, Progress(_name(built)))
+    scorers = built.metrics.scorers()
+    result = RunResult(
+        name=_name(built),
+        config=redacted(plain),
+        config_fingerprint=experiment_fingerprint(plain),
+        choices=choices,
+        dataset=test_set.card(),
+        definitions={scorer.key: scorer.definition for scorer in scorers},
+        scores=score(scorers, test_set.questions, records),
+        records=records,
+        questions=test_set.questions,
+        environment=environment(built),
+        calls={"computed": dict(store.calls.computed), "reused": dict(store.calls.reused)},
+        started=started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        seconds=perf_counter() - began,
+    )
+    results.write(result, folder)
+    return result
+
+
+def _name(built: Experiment) -> str:
+    trial = built.trial
+    return f"{trial.variable}={trial.value}" if trial.design == "variant" else trial.design if trial.sweep else "run"
+
+
+def _outcome(built: Experiment, result: RunResult, folder: Path, run_id: str | None, ui: str | None) -> Outcome:
+    return Outcome(
+        name=result.name,
+        folder=folder,
+        run_id=run_id,
+        ui=ui,
+        means=result.means(),
+        fingerprints={key: definition.fingerprint for key, definition in result.definitions.items()},
+        table=tuple(built.metrics.table),
+        dataset=result.dataset,
+        computed=result.calls["computed"],
+        reused=result.calls["reused"],
+        seconds=result.seconds,
+        notes=tuple(_notes(result)),
+    )
+
+
+def _notes(result: RunResult) -> list[str]:
+    notes = []
+    blank = result.dataset.get("blank_documents") or []
+    if blank:
+        notes.append(f"{len(blank)} blank documents are not indexed: {', '.join(map(str, blank[:5]))}")
+    failed = [record for record in result.records if record.error]
+    if failed:
+        notes.append(f"{len(failed)} questions have no answer; the first: {failed[0].question_id}: {failed[0].error}")
+    short = [record for record in result.records if len(record.reranked) < record.asked_k]
+    if short:
+        got = min(len(record.reranked) for record in short)
+        notes.append(f"{len(short)} questions got fewer chunks than asked (asked {short[0].asked_k}, fewest {got})")
+    return notes
+
+
+def environment(built: Experiment) -> dict[str, Any]:
+    """What the numbers hang on besides the configuration: versions of paribus, Python and the packages in use, and the
+    git commit of the working directory."""
+    packages = {package for name in STAGES for package in _component(built, name).packages}
+    return {
+        "paribus": __version__,
+        "python": platform.python_version(),
+        "platform": sys.platform,
+        "packages": {package: version(package) for package in sorted(packages)},
+        **git_state(Path.cwd()),
+    }
+
+
+def _component(built: Experiment, name: str) -> Component:
+    component = getattr(built, name)
+    assert isinstance(component, Component)
+    return component
+
+
+@lru_cache(maxsize=4)
+def git_state(folder: Path) -> dict[str, Any]:
+    """The commit of the repository around `folder` and whether files differ from it; both None outside a repository."""
+
+    def git(*arguments: str) -> str | None:
+        try:
+            done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, timeout=20)
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    commit, status = git("rev-parse", "HEAD"), git("status", "--porcelain", "--untracked-files=no")
+    return {"git_commit": commit, "git_dirty": None if status is None else bool(status)}

@@ -1,0 +1,183 @@
+"""A sweep: plan, baseline, variants, and what came of them.
+
+How to compose a configuration and how to launch jobs come from outside (Hydra's sweeper), so that any Hydra launcher
+serves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from runner import console
+from runner.config import Tracking, experiment
+from runner.errors import ExitCode, ParibusError
+from runner.plan import Composed, Plan, PlannedRun, Variable, plan
+from runner.run import Outcome
+from runner.stats import Difference, paired_differences
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+Compose = Callable[[Sequence[str]], Composed]
+Job = tuple[Sequence[str], Mapping[str, str]]
+"""Overrides of a run, and the keys of `trial` to set for it."""
+Launch = Callable[[Sequence[Job], int], Sequence[Outcome | Exception]]
+"""Runs jobs, numbered from the given index: the outcome of each, or the error that ended it."""
+
+
+class SweepIncomplete(ParibusError):
+    """Some runs of a sweep failed; what the others found is kept."""
+
+    exit_code = ExitCode.FAILED
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run of a finished sweep: its outcome or the reason why there is none, and its differences to the baseline by
+    definition key (empty for the baseline and where nothing may be subtracted; not_comparable says why)."""
+
+    planned: PlannedRun
+    outcome: Outcome | None
+    error: str | None
+    differences: Mapping[str, Difference]
+    not_comparable: str | None = None
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """All rows, the baseline first. folder holds the result folders. parent_run_id, and ui (the command that opens the
+    tracking UI), are None where tracking is off."""
+
+    name: str
+    folder: Path
+    rows: tuple[Row, ...]
+    parent_run_id: str | None
+    ui: str | None
+    seconds: float
+
+    @property
+    def failed(self) -> list[Row]:
+        """The rows without an outcome."""
+        return [row for row in self.rows if row.outcome is None]
+
+
+class Sweep:
+    """Runs a plan. `config` is the composed configuration of the sweep as a whole."""
+
+    def __init__(self, config: DictConfig, compose: Compose, launch: Launch) -> None:
+        self.compose, self.launch = compose, launch
+        self.folder = Path(str(config.hydra.sweep.dir)).resolve()
+        self.name = self.folder.name
+
+    def run(self, fixed: Sequence[str], variables: Sequence[Variable]) -> SweepResult | Plan:
+        """Show the plan, run it, show the result. With `sweep.dry_run` the plan is all.
+
+        Raises ConfigError before anything runs, SweepIncomplete after everything ran and some of it failed.
+        """
+        planned = plan(fixed, variables, self.compose, lambda composed: experiment(composed.config))
+        settings = experiment(planned.baseline.composed.config)
+        console.show_plan(planned)
+        if settings.sweep.dry_run:
+            return planned
+        began = perf_counter()
+        result = self._tracked(planned, settings.tracking) if settings.tracking.enabled else self._execute(planned)
+        result = replace(result, seconds=perf_counter() - began)
+        console.show_sweep(result)
+        if result.failed:
+            reasons = "\n".join(f"{row.planned.label}: {row.error}" for row in result.failed)
+            raise SweepIncomplete(f"{len(result.failed)} of {len(result.rows)} runs failed:\n{reasons}")
+        return result
+
+    def _tracked(self, planned: Plan, settings: Tracking) -> SweepResult:
+        from runner.tracking import Tracker, ui_command
+
+        tracker = Tracker(settings)
+        for run_id in tracker.close_stale():
+            console.note(f"run {run_id} was left RUNNING by a process that is gone; it is now KILLED")
+        with tracker.sweep(f"sweep {self.name}", {"paribus.sweep": self.name}, plan_table(planned)) as parent:
+            result = self._execute(planned, parent.run_id)
+            parent.log(sweep_table(result), failed=len(result.failed))
+        return replace(result, ui=ui_command(settings))
+
+    def _execute(self, planned: Plan, parent: str | None = None) -> SweepResult:
+        baseline = self._launch([planned.baseline], 0, parent, None)[0]
+        rows = [baseline]
+        if baseline.outcome is None:
+            skipped = "not run: the baseline failed"
+            rows += [Row(variant, None, skipped, {}) for variant in planned.variants]
+        elif planned.variants:
+            rows += self._launch(planned.variants, 1, parent, baseline.outcome)
+        return SweepResult(self.name, self.folder, tuple(rows), parent, None, 0.0)
+
+    def _launch(
+        self, runs: Sequence[PlannedRun], first: int, parent: str | None, baseline: Outcome | None
+    ) -> list[Row]:
+        jobs = [(planned.overrides, self._trial(planned, parent, baseline)) for planned in runs]
+        return [_row(planned, end, baseline) for planned, end in zip(runs, self.launch(jobs, first), strict=True)]
+
+    def _trial(self, planned: PlannedRun, parent: str | None, baseline: Outcome | None) -> dict[str, str]:
+        trial = {
+            "design": "baseline" if planned.variable is None else "variant",
+            "sweep": self.name,
+            "variable": planned.variable,
+            "value": planned.value,
+            "parent_run_id": parent,
+            "baseline_run_id": baseline.run_id if baseline else None,
+            "baseline": str(baseline.folder) if baseline else None,
+        }
+        return {key: value for key, value in trial.items() if value is not None}
+
+
+def _row(planned: PlannedRun, outcome: Outcome | Exception, baseline: Outcome | None) -> Row:
+    if isinstance(outcome, Exception):
+        told = str(outcome) if isinstance(outcome, ParibusError) else f"{type(outcome).__name__}: {outcome}"
+        return Row(planned, None, told, {})
+    if baseline is None:
+        return Row(planned, outcome, None, {})
+    if outcome.dataset["checksum"] != baseline.dataset["checksum"]:
+        return Row(planned, outcome, None, {}, "another test set than the baseline's")
+    same = [key for key, value in outcome.fingerprints.items() if baseline.fingerprints.get(key) == value]
+    return Row(planned, outcome, None, paired_differences(baseline.folder, outcome.folder, same))
+
+
+def plan_table(planned: Plan) -> list[dict[str, Any]]:
+    """The plan as rows for a file: run, variable, value of the baseline, value of the run."""
+    return [
+        {"run": run.label, "variable": run.variable, "baseline": run.from_value, "value": run.value}
+        for run in planned.runs
+    ]
+
+
+def sweep_table(result: SweepResult) -> list[dict[str, Any]]:
+    """The result as rows for a file: one for each run and definition, with the difference and its interval."""
+    table = []
+    for row in result.rows:
+        common = {"run": row.planned.label, "variable": row.planned.variable, "value": row.planned.value}
+        if row.outcome is None:
+            table.append({**common, "error": row.error})
+            continue
+        for key, mean in row.outcome.means.items():
+            difference = row.differences.get(key)
+            table.append(
+                {
+                    **common,
+                    "run_id": row.outcome.run_id,
+                    "definition": key,
+                    "fingerprint": row.outcome.fingerprints[key],
+                    "mean": mean.value,
+                    "n": mean.n,
+                    "failed": mean.failed,
+                    "not_applicable": mean.not_applicable,
+                    "delta": difference.delta if difference else None,
+                    "low": difference.low if difference else None,
+                    "high": difference.high if difference else None,
+                    "pairs": difference.n if difference else None,
+                    "not_comparable": row.not_comparable,
+                }
+            )
+    return table
+

@@ -1,0 +1,57 @@
+"""Static token vectors of wordllama: a lookup table and its tokenizer, read without the package's own code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from runner.component import Component
+from runner.weights import weight_file
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+_TABLE = "package://wordllama/weights/l2_supercat_256.safetensors"
+_TABLE_SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
+_TOKENIZER = "package://wordllama/tokenizers/l2_supercat_tokenizer_config.json"
+_TOKENIZER_SHA256 = "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68"
+_SLICE = 1000
+"""Texts that are tokenised at once: token vectors of a whole corpus would fill the memory."""
+
+
+class TokenVectors(Component):
+    """A component that looks up one vector for each token (wordllama, l2_supercat: distilled from Llama-2-family
+    embeddings; longer vectors hold shorter ones as their start, Kusupati et al. 2022).
+
+    The package itself is not imported: it takes over a second, changes the root logger, and may ask a model hub.
+
+    Raises MissingExtra without wordllama, ConfigError where its files are not those of the pinned version.
+    """
+
+    packages: ClassVar[tuple[str, ...]] = ("wordllama", "tokenizers")
+
+    dimensions: Literal[64, 128, 256] = 256
+
+    def token_vectors(self, texts: Sequence[str]) -> Iterator[NDArray[float32]]:
+        """One array for each text, shape (tokens, dimensions); a blank text has no tokens."""
+        table, tokenizer = _load(self.dimensions)
+        for start in range(0, len(texts), _SLICE):
+            part = list(texts[start : start + _SLICE])
+            encodings = tokenizer.encode_batch_fast(part, add_special_tokens=False)
+            for text, encoding in zip(part, encodings, strict=True):
+                yield table[encoding.ids if text.strip() else []]
+
+
+@lru_cache(maxsize=None)
+def _load(dimensions: int) -> tuple[NDArray[float32], Any]:
+    import numpy as np
+    from safetensors.numpy import load_file
+    from tokenizers import Tokenizer
+
+    install = "pip install wordllama==0.4.0.post1"
+    table = load_file(weight_file(_TABLE, _TABLE_SHA256, install))["embedding.weight"][:, :dimensions]
+    tokenizer = Tokenizer.from_file(str(weight_file(_TOKENIZER, _TOKENIZER_SHA256, install)))
+    return np.ascontiguousarray(table, dtype=np.float32), tokenizer
