@@ -119,19 +119,24 @@ class Scorer(BaseModel, ABC):
 def scorer(spec: str | Mapping[str, Any]) -> Scorer:
     """Build the scorer that `spec` names: an id, or a mapping with `id` and parameters.
 
-    Raises UnknownDefinition naming the nearest known ids, or each wrong parameter with what is allowed.
+    An id is one of SCORERS, or `module:Class` for a definition of your own. Raises UnknownDefinition naming the nearest known ids, or each wrong parameter with what is allowed.
     """
     from difflib import get_close_matches
 
     parameters = dict(spec) if isinstance(spec, Mapping) else {"id": spec}
     name = parameters.pop("id", None)
-    target = SCORERS.get(name) if isinstance(name, str) else None
+    target = SCORERS.get(name, name if ":" in name else None) if isinstance(name, str) else None
     if target is None:
         near = get_close_matches(str(name), SCORERS, n=3, cutoff=0.5)
         known = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(SCORERS)}"
         raise UnknownDefinition(f"no definition has the id {name!r}; {known}")
     module, _, attribute = target.partition(":")
-    kind: type[Scorer] = getattr(import_module(module), attribute)
+    try:
+        kind = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise UnknownDefinition(f"definition {name}: {error}") from error
+    if not (isinstance(kind, type) and issubclass(kind, Scorer)):
+        raise UnknownDefinition(f"definition {name}: {target} is not a subclass of adapters.base.Scorer")
     try:
         return kind(**parameters)
     except ValidationError as error:

@@ -163,7 +163,7 @@ class Endpoint(BaseModel):
     def _explain(self, error: Exception) -> NoReturn:
         import openai
 
-        tried = f"after {self.max_attempts} attempts"
+        tried = f"after {self.max_attempts} attempt{'s' if self.max_attempts > 1 else ''}"
         match error:
             case openai.APITimeoutError():
                 what = f"{self.host} did not answer within timeout_seconds={self.timeout_seconds:g} {tried}; raise it"

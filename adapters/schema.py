@@ -250,16 +250,16 @@ class Score:
             raise ValueError(f"{self.definition} on {self.question_id}: a score without a value needs a reason")
 
 
-def to_json(value: Any) -> str:
-    """One line of JSON of any of these types, with non-ASCII text left as it is."""
-    return json.dumps(asdict(value), ensure_ascii=False, allow_nan=False, default=str)
-
-
 @lru_cache(maxsize=None)
 def _type_adapter(kind: type) -> Any:
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
+
+
+def to_json(value: Any) -> str:
+    """One line of JSON of any of these types, with non-ASCII text left as it is."""
+    return cast(bytes, _type_adapter(type(value)).dump_json(value)).decode("utf-8")
 
 
 def from_json(kind: type[T], line: str) -> T:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runner.errors import ConfigError, ParibusError
+from runner.errors import ConfigError, ParibusError, StoreError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -36,6 +36,9 @@ def launch(arguments: Sequence[str]) -> None:
     Raises what the job or Hydra raises; `runner.cli` turns it into messages.
     """
     import hydra
+    from hydra.errors import HydraException
+
+    from hydra_plugins.paribus.verbatim_source import verbatim
 
     os.environ["HYDRA_FULL_ERROR"] = "1"
     signal.signal(signal.SIGTERM, _interrupt)
@@ -53,8 +56,17 @@ def launch(arguments: Sequence[str]) -> None:
             return None
 
     job.__module__ = __name__
-    sys.argv = ["paribus", *overrides]
-    hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="config")(job)()
+    sys.argv = ["paribus", *(overrides if {"-m", "--multirun"} & set(overrides) else verbatim(overrides))]
+    try:
+        hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="config")(job)()
+    except HydraException:
+        raise
+    except OSError as error:
+        if error.filename is None:
+            raise
+        raise StoreError(
+            f"cannot use {error.filename}: {error.strerror}. What paribus writes goes to tracking.folder"
+        ) from error
     if failures:
         raise failures[0]
 
@@ -71,6 +83,8 @@ def task(config: DictConfig) -> Outcome:
     hydra = HydraConfig.get()
     plain = resolve(config)
     alone = plain.get("trial", {}).get("sweep") is None
+    if alone and plain.get("sweep", {}).get("dry_run"):
+        raise ConfigError("a dry run shows the plan of a sweep of one variable at a time; here there is none")
     if alone and hydra.mode == RunMode.MULTIRUN:
         plain["trial"].update(_cartesian(list(hydra.overrides.task)))
     choices = {str(group): str(choice) for group, choice in hydra.runtime.choices.items()}
@@ -110,7 +124,10 @@ def _split_config_dirs(arguments: Sequence[str]) -> tuple[list[str], list[Path]]
         if option not in ("--config-dir", "-cd"):
             rest.append(argument)
             continue
-        folder = Path(value or next(given, "")).resolve()
+        name = value or next(given, "")
+        if not name:
+            raise ConfigError(f"{option} needs a folder that holds groups like conf/")
+        folder = Path(name).resolve()
         if not folder.is_dir():
             raise ConfigError(f"{option} {folder}: there is no such folder; give a folder that holds groups like conf/")
         folders.append(folder)

@@ -88,10 +88,9 @@ def _guarded(options: argparse.Namespace, rest: list[str]) -> int:
 def _dispatch(options: argparse.Namespace, rest: list[str]) -> int:
     from runner.app import launch
 
-    if options.json:
-        os.environ["PARIBUS_FORMAT"] = "json"
+    os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
     if options.command == "sweep":
-        rest = ["-m", *rest, *(["sweep.dry_run=true"] if options.dry_run else [])]
+        rest = ["-m", *rest, *(["++sweep.dry_run=true"] if options.dry_run else [])]
     launch(rest)
     return ExitCode.OK
 

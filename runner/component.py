@@ -12,7 +12,6 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from sys import modules
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -31,6 +30,9 @@ class Component(BaseModel):
 
     packages: ClassVar[tuple[str, ...]] = ()
     """Distributions whose version can change the output (they enter the fingerprint)."""
+
+    sources: ClassVar[tuple[str, ...]] = ()
+    """Modules of ours outside the class and its bases whose code can change the output (they enter the fingerprint)."""
 
     extra: ClassVar[str | None] = None
     """The extra of paribus that installs `packages`, where they are not core dependencies."""
@@ -57,7 +59,10 @@ class Component(BaseModel):
             {
                 "class": self.target,
                 "config": self.model_dump(mode="json", exclude={*self.incidental, *fields}),
-                "code": [_source_hash(kind.__module__) for kind in type(self).__mro__ if _is_ours(kind)],
+                "code": [
+                    *(_source_hash(kind.__module__) for kind in type(self).__mro__ if _is_ours(kind)),
+                    *map(_source_hash, self.sources),
+                ],
                 "packages": {package: self._version(package) for package in self.packages},
             }
         )
@@ -76,7 +81,7 @@ def _is_ours(kind: type) -> bool:
 
 @lru_cache(maxsize=None)
 def _source_hash(module: str) -> str:
-    path = getattr(modules[module], "__file__", None)
+    path = getattr(import_module(module), "__file__", None)
     return hashlib.sha256(Path(path).read_bytes() if path else module.encode()).hexdigest()[:16]
 
 

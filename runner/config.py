@@ -49,11 +49,11 @@ class _Settings(BaseModel):
 class Metrics(_Settings):
     """Which definitions are computed, and which of them stand in the table.
 
-    definitions: ids, or mappings of an id and parameters. table: keys of definitions (`labels/recall@5`), at most six.
+    definitions: ids, or mappings of an id and parameters. table: keys of definitions (`labels/recall@5`), at most five.
     """
 
     definitions: list[str | dict[str, Any]]
-    table: list[str] = Field(max_length=6)
+    table: list[str] = Field(max_length=5)
 
     @model_validator(mode="after")
     def _keys(self) -> Metrics:
@@ -205,18 +205,32 @@ def _known(loc: tuple[Any, ...]) -> tuple[str, ...]:
     return tuple(owner.model_fields)
 
 
-def known_keys() -> list[str]:
-    """Every key that the packaged YAML knows, dotted: `retriever`, `retriever.k`, `chunker.overlap`, …"""
+def preset_variables(config: DictConfig) -> dict[str, list[Any] | str]:
+    """The variables of a composed node `sweep`. Raises ConfigError for anything else than lists and expressions."""
+    try:
+        return Sweep(**resolve(config)).variables
+    except ValidationError as error:
+        raise ConfigError("\n".join(explain(fault, "sweep", tuple(Sweep.model_fields)) for fault in error.errors())) from None
+
+
+def known_keys() -> dict[str, list[str]]:
+    """Every key that some YAML knows (`retriever`, `retriever.k`, `chunker.overlap`, ...) and the options that have it."""
     import yaml
 
-    from runner.app import conf_dir
+    from runner.app import conf_dir, extra_folders
 
-    keys: set[str] = set()
-    for path in conf_dir().glob("*/*.yaml"):
-        keys.add(path.parent.name)
-        found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        keys.update(f"{path.parent.name}.{key}" for key in found if not key.startswith("_") and key != "defaults")
-    return sorted(keys)
+    keys: dict[str, list[str]] = {}
+    for path in sorted(path for folder in (conf_dir(), *extra_folders) for path in folder.glob("*/*.yaml")):
+        group, option = path.parent.name, f"{path.parent.name}={path.stem}"
+        try:
+            found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, yaml.YAMLError):
+            continue
+        keys.setdefault(group, []).append(option)
+        for key in found if isinstance(found, dict) else ():
+            if not str(key).startswith("_") and key != "defaults":
+                keys.setdefault(f"{group}.{key}", []).append(option)
+    return keys
 
 
 def experiment_fingerprint(plain: Mapping[str, Any]) -> str:

@@ -40,11 +40,12 @@ def show_plan(planned: Plan) -> None:
 
     rows = plan_table(planned)
     if _as_json():
-        if planned.baseline.composed.config["sweep"]["dry_run"]:
+        if planned.baseline.composed.config["sweep"].get("dry_run"):
             _print_json({"runs": rows, "left_out": list(planned.left_out)})
         return
     table = _table("run", "variable", "baseline", "value", title=f"Plan: 1 baseline + {len(planned.variants)} variants")
-    for number, row in enumerate(rows):
+    table.add_row("0", "the baseline", "", "")
+    for number, row in enumerate(rows[1:], 1):
         table.add_row(str(number), *(_short(row[key]) for key in ("variable", "baseline", "value")))
     _print(table)
     for reason in planned.left_out:
@@ -80,8 +81,9 @@ def show_sweep(result: SweepResult) -> None:
         return
     keys = done[0].table
     table = _table("run", *(_header(key) for key in keys), title=f"Sweep {result.name}")
+    table.padding = (0, 0)  # five columns of differences and a run's name take 96 columns
     for row in result.rows:
-        table.add_row(_short(row.planned.label, 30), *_cells(row, keys))
+        table.add_row(_short(row.planned.label, 26), *_cells(row, keys))
         if row.planned.variable is None:
             table.add_section()
     _print(table)
@@ -104,7 +106,7 @@ def _cell(mean: Mean | None, difference: Any) -> str:
     if mean is None or mean.value is None:
         return "–"
     if difference is None:
-        return f"{mean.value:.3f}       "
+        return f"{mean.value:.3f}{' ' * 8}"
     sign = f"{difference.delta:+.3f}" if abs(difference.delta) >= 0.0005 else "="
     if not difference.beyond_noise:
         return f"{mean.value:.3f} {sign:>6} "
@@ -175,7 +177,7 @@ def _table(*columns: str, title: str) -> Table:
     from rich import box
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number == 0 else "right", overflow="fold")
     return table

@@ -41,6 +41,10 @@ class Reading:
         """The records left out because of a fault."""
         return self.read - self.kept
 
+    def counts(self) -> dict[str, int]:
+        """The three numbers by name."""
+        return {"read": self.read, "kept": self.kept, "skipped": self.skipped}
+
 
 @dataclass(frozen=True)
 class TestSet:
@@ -94,7 +98,10 @@ class TestSet:
         return tuple(document.doc_id for document in self.documents if not document.text.strip())
 
     def card(self) -> dict[str, Any]:
-        """Identity and counts, ready for JSON. characters are code points; a question counts in each of its slices."""
+        """Identity, counts, blank documents by id and faults, ready for JSON.
+
+        characters are code points; a question counts in each of its slices.
+        """
         questions = self.questions
         unanswerable = sum(not question.answerable for question in questions)
         unlabelled = sum(question.relevant is None for question in questions)
@@ -105,7 +112,7 @@ class TestSet:
             "documents_checksum": self.documents_checksum,
             "questions_checksum": self.questions_checksum,
             "documents": len(self.documents),
-            "blank_documents": len(self.blank_documents),
+            "blank_documents": list(self.blank_documents),
             "characters": sum(len(document.text) for document in self.documents),
             "questions": len(questions),
             "answerable": len(questions) - unanswerable,
@@ -116,8 +123,9 @@ class TestSet:
             "origins": _counts(question.origin for question in questions),
             "splits": _counts(question.split for question in questions),
             "spans_by_grade": _counts(str(span.grade) for question in questions for span in question.relevant or ()),
-            "skipped_documents": self.documents_read.skipped,
-            "skipped_questions": self.questions_read.skipped,
+            "documents_read": self.documents_read.counts(),
+            "questions_read": self.questions_read.counts(),
+            "faults": list(self.faults),
         }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from difflib import get_close_matches
 
 QUOTING = (
@@ -13,15 +14,16 @@ QUOTING = (
 
 def explained(error: Exception) -> str | None:
     """What to tell the person who typed it; None for an error that is not about configuration."""
-    from hydra.errors import HydraException, OverrideParseException
+    from hydra.errors import HydraException, MissingConfigException, OverrideParseException
     from omegaconf.errors import OmegaConfBaseException
 
     if isinstance(error, OverrideParseException):
         return f"cannot read the override {error.override!r}: {_first(error)}. {QUOTING}"
+    if isinstance(error, MissingConfigException) and error.options:
+        return _unknown_option(error.missing_cfg_file or "", error.options)
     if isinstance(error, HydraException | OmegaConfBaseException):
         cause = error.__cause__
-        text = str(error) if cause is None else f"{error}\n{cause}"
-        return _with_nearest(text)
+        return _told(str(error) if cause is None else f"{error}\n{cause}")
     return None
 
 
@@ -29,17 +31,41 @@ def _first(error: Exception) -> str:
     return str(error).splitlines()[0].rstrip(".")
 
 
-def _with_nearest(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip() and not re.match(r"\s*(full_key|object_type)=", line)]
-    told = " ".join(line.strip() for line in lines)
+def _unknown_option(file: str, options: Sequence[str]) -> str:
+    group, _, option = file.rpartition("/")
+    near = get_close_matches(option, options, n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    text = f" A text for the model goes into {group}.template. {QUOTING}" if " " in option else ""
+    return f"{group}={option}: there is no such option ({hint}known here: {', '.join(options)}).{text}"
+
+
+def _told(text: str) -> str:
+    if ambiguous := re.search(r"Ambiguous value for argument '(.+)'", text):
+        return (
+            f"{ambiguous[1]} is several values: `paribus sweep` (or -m) runs each of them, {_key(ambiguous[1])}=[…] is one "
+            f"list. {QUOTING}"
+        )
     missing = re.search(r"Key '([^']+)' is not in struct", text)
-    if not missing:
-        return told + (f" {QUOTING}" if "sweep" in told.lower() and "multirun" in told.lower() else "")
+    wanted = re.search(r"Could not override '([^']+)'", text)
+    if missing:
+        return _unknown_key(wanted[1] if wanted else missing[1])
+    place = re.search(r"^\s*full_key: (.+)$", text, re.MULTILINE)
+    lines = [line.strip() for line in text.splitlines() if not re.match(r"\s*(full_key|object_type)[:=]", line)]
+    return (f"{place[1]}: " if place else "") + " ".join(filter(None, lines))
+
+
+def _key(override: str) -> str:
+    return override.partition("=")[0]
+
+
+def _unknown_key(key: str) -> str:
     from runner.config import known_keys
 
-    wanted = re.search(r"Could not override '([^']+)'", text)
-    key = wanted[1] if wanted else missing[1]
+    known = known_keys()
+    if files := known.get(key):
+        group = key.partition(".")[0]
+        return f"{key} is not a key of the option that is chosen for {group}; it is one of {', '.join(files)}"
+    near = get_close_matches(key, known, n=1, cutoff=0.5)
     parent = key.rpartition(".")[0]
-    near = get_close_matches(key, known_keys(), n=1, cutoff=0.5)
     hint = f"did you mean {near[0]}?" if near else f"print what is known {f'under {parent} ' if parent else ''}with --cfg job"
     return f"{key} is not a known key: {hint}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -12,6 +12,7 @@ from pydantic import Field, PositiveInt
 
 from runner.component import Component
 from runner.errors import ComponentError, ConfigError
+from runner.tokens import well_formed
 from runner.weights import Sha256, weight_file
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class OnnxModel(Component):
 
     extra: ClassVar[str | None] = "onnx"
     packages: ClassVar[tuple[str, ...]] = ("onnxruntime", "tokenizers")
+    sources: ClassVar[tuple[str, ...]] = ("runner.tokens",)
+    paid: ClassVar[bool] = True
     incidental: ClassVar[frozenset[str]] = frozenset({"model", "tokenizer", "threads"})
 
     model: str
@@ -60,7 +63,7 @@ class OnnxModel(Component):
         def output(text: str | tuple[str, str]) -> NDArray[float32]:
             import numpy as np
 
-            encoding = tokenizer.encode(*text) if isinstance(text, tuple) else tokenizer.encode(text)
+            encoding = tokenizer.encode(*map(well_formed, (text,) if isinstance(text, str) else text))
             values = {
                 "input_ids": encoding.ids,
                 "attention_mask": encoding.attention_mask,
@@ -93,7 +96,7 @@ class OnnxModel(Component):
 _INSTALL = 'pip install "paribus[onnx]"'
 
 
-@lru_cache(maxsize=None)
+@cache
 def _load_session(path: Path, sha256: str) -> Any:
     """One session a process for each weight file; its runs may overlap in time."""
     import onnxruntime
@@ -105,10 +108,10 @@ def _load_session(path: Path, sha256: str) -> Any:
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:
-        raise ConfigError(f"{path} is not an ONNX model that onnxruntime {onnxruntime.__version__} reads: {error}") from error
+        raise ConfigError(f"onnxruntime {onnxruntime.__version__} cannot read the model {path}: {error}") from error
 
 
-@lru_cache(maxsize=None)
+@cache
 def _load_tokenizer(path: Path, sha256: str, max_length: int) -> Any:
     from tokenizers import Tokenizer
 

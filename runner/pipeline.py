@@ -62,7 +62,7 @@ class Answered:
 
 def records(experiment: Experiment, test_set: TestSet, store: StageStore, progress: Progress) -> tuple[Record, ...]:
     """What the system of `experiment` does for every question of `test_set`, in the order of the questions."""
-    system = _System(experiment, test_set, store, progress)
+    system = System(experiment, test_set, store, progress)
     chunks = system.chunks.value()
     retrieved, reranked = system.retrieved.value(), system.reranked.value()
     prompted, answers = system.prompted.value(), system.answers.value()
@@ -98,7 +98,7 @@ def records(experiment: Experiment, test_set: TestSet, store: StageStore, progre
     )
 
 
-class _System:
+class System:
     """The graph of stage outputs of one experiment; building it computes nothing."""
 
     def __init__(self, experiment: Experiment, test_set: TestSet, store: StageStore, progress: Progress) -> None:
@@ -131,7 +131,7 @@ class _System:
         chunks = tuple(chunk for document in documents for chunk in cut(self.experiment.chunker, document))
         if not chunks:
             raise ComponentError(
-                f"{self.experiment.chunker.name} made no chunk of {len(self.test_set.documents)} documents: they are blank"
+                f"{self.experiment.chunker.target} made no chunk of {len(self.test_set.documents)} documents: they are blank"
             )
         return chunks
 
@@ -199,7 +199,7 @@ class _System:
             if new is None:
                 return replace(hits, seconds=seconds)
             if len(new) != len(passages):
-                raise ComponentError(f"{reranker.name} returned {len(new)} scores for {len(passages)} passages")
+                raise ComponentError(f"{reranker.target} returned {len(new)} scores for {len(passages)} passages")
             order = sorted(range(len(new)), key=lambda j: (-new[j], j))
             return Hits(tuple(hits.positions[j] for j in order), tuple(float(new[j]) for j in order), seconds)
 
@@ -270,7 +270,7 @@ def cut(chunker: Chunker, document: Document) -> list[Chunk]:
     for (start, end), (before, _) in zip(spans, [(0, 0), *spans], strict=False):
         if not (0 <= start < end <= size and before <= start):
             raise ComponentError(
-                f"{chunker.name} returned the span [{start}, {end}) after one that starts at {before}, for document "
+                f"{chunker.target} returned the span [{start}, {end}) after one that starts at {before}, for document "
                 f"{document.doc_id!r} of {size} characters: spans must be sorted by start, not empty, and inside"
             )
     return [

@@ -29,10 +29,11 @@ class Composed:
 
 @dataclass(frozen=True)
 class Variable:
-    """What is swept, and the values as they are typed on the command line."""
+    """What is swept, and the values as they are typed on the command line. prefix: `+` or `++` where the key is added."""
 
     name: str
     values: tuple[str, ...]
+    prefix: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,11 +101,13 @@ def plan(
     for variable in variables:
         for value in variable.values:
             override = f"{variable.name}={value}"
+            typed = (*fixed, f"{variable.prefix}{override}")
             try:
-                composed = compose([*fixed, override])
+                composed = compose(typed)
                 check(composed)
             except ConfigError as error:
-                faults.extend(f"{override}: {line}" for line in str(error).splitlines())
+                lines = str(error).splitlines()
+                faults.extend(line if line.startswith(override) else f"{override}: {line}" for line in lines)
                 continue
             identity = fingerprint(composed.described())
             if identity in seen:
@@ -119,7 +122,7 @@ def plan(
                 continue
             seen[identity] = override
             before = _value_at(baseline.composed, variable.name)
-            runs.append(PlannedRun(variable.name, value, (*fixed, override), composed, before))
+            runs.append(PlannedRun(variable.name, value, typed, composed, before))
     if faults:
         raise ConfigError("\n".join(faults))
     return Plan(tuple(runs), tuple(left_out))

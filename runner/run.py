@@ -116,6 +116,12 @@ def _outcome(built: Experiment, result: RunResult, folder: Path, run_id: str | N
 
 def _notes(result: RunResult) -> list[str]:
     notes = []
+    faults = result.dataset.get("faults") or []
+    if faults:
+        notes.append(f"{len(faults)} faulty records were skipped; the first: {faults[0]}")
+    expired = [q.id for q in result.questions if q.valid_until and q.valid_until.isoformat() < result.started[:10]]
+    if expired:
+        notes.append(f"{len(expired)} questions have a reference answer that no longer holds: {', '.join(expired[:5])}")
     blank = result.dataset.get("blank_documents") or []
     if blank:
         notes.append(f"{len(blank)} blank documents are not indexed: {', '.join(map(str, blank[:5]))}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,15 +31,27 @@ class Difference:
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
-def paired_differences(baseline: Path, candidate: Path, definitions: Sequence[str]) -> dict[str, Difference]:
-    """The difference of each definition (by key) between two result folders; those without a common value are absent."""
-    before, after = _values(baseline), _values(candidate)
+Values = Mapping[str, Mapping[str, float]]
+"""Values by definition key, then by question id; scores without a value are absent."""
+
+
+def values(folder: Path) -> Values:
+    """The values of a result folder."""
+    found: dict[str, dict[str, float]] = {}
+    for score in read_scores(folder / SCORES):
+        if score.value is not None:
+            found.setdefault(score.definition, {})[score.question_id] = score.value
+    return found
+
+
+def paired_differences(baseline: Values, candidate: Values, definitions: Sequence[str]) -> dict[str, Difference]:
+    """The difference of each definition (by key) between two runs; those without a common question are absent."""
     found = {}
     for key in definitions:
-        mine, theirs = before.get(key, {}), after.get(key, {})
-        pairs = [(mine[q], theirs[q]) for q in mine if q in theirs]
-        if pairs:
-            found[key] = difference([candidate - base for base, candidate in pairs])
+        before, after = baseline.get(key, {}), candidate.get(key, {})
+        differences = [after[question] - before[question] for question in before if question in after]
+        if differences:
+            found[key] = difference(differences)
     return found
 
 
@@ -50,19 +62,19 @@ def difference(differences: Sequence[float]) -> Difference:
     """
     import numpy as np
 
-    values = np.asarray(differences, dtype=np.float64)
-    if len(values) < 2:
-        return Difference(float(values.mean()), None, None, len(values))
+    paired = np.asarray(differences, dtype=np.float64)
+    if len(paired) < 2:
+        return Difference(float(paired.mean()), None, None, len(paired))
     generator = np.random.default_rng(SEED)
     means = np.concatenate(
         [
-            values[generator.integers(0, len(values), size=(count, len(values)))].mean(axis=1)
-            for count in _batches(len(values))
+            paired[generator.integers(0, len(paired), size=(count, len(paired)))].mean(axis=1)
+            for count in _batches(len(paired))
         ]
     )
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
-    return Difference(float(values.mean()), float(low), float(high), len(values))
+    return Difference(float(paired.mean()), float(low), float(high), len(paired))
 
 
 def _batches(size: int, cells: int = 4_000_000) -> list[int]:
@@ -70,11 +82,3 @@ def _batches(size: int, cells: int = 4_000_000) -> list[int]:
     at_once = max(1, min(RESAMPLES, cells // size))
     full, rest = divmod(RESAMPLES, at_once)
     return [at_once] * full + ([rest] if rest else [])
-
-
-def _values(folder: Path) -> dict[str, dict[str, float]]:
-    values: dict[str, dict[str, float]] = {}
-    for score in read_scores(folder / SCORES):
-        if score.value is not None:
-            values.setdefault(score.definition, {})[score.question_id] = score.value
-    return values

@@ -8,6 +8,7 @@ no half output and two writers of one output do not hurt each other.
 from __future__ import annotations
 
 import os
+import pickle
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -81,28 +82,29 @@ class StageStore:
 
     def _read_or_compute(self, stage: str, key: str, compute: Callable[[], T]) -> T:
         stored = self._stage_function(stage)
-        fresh: list[bool] = []
+        fresh: list[T] = []
 
         def counted() -> T:
-            fresh.append(True)
-            return compute()
+            fresh.append(compute())
+            return fresh[0]
 
         try:
             result = stored(key, counted)
         except NotKept as partial:
-            result = partial.value
+            fresh.append(partial.value)
         except OSError as error:
             raise StoreError(f"cannot store the output of {stage} in {self.folder}: {error}") from error
         with self._lock:
             (self.calls.computed if fresh else self.calls.reused)[stage] += 1
-        return cast(T, result)
+        return fresh[0] if fresh else cast(T, pickle.loads(result))
 
     def _stage_function(self, stage: str) -> Callable[..., Any]:
         with self._lock:
             if stage not in self._functions:
 
-                def compute_stage(key: str, compute: Callable[[], Any]) -> Any:
-                    return compute()
+                # Pickled here: joblib's own pickler, made for arrays, is written in Python and slow on many objects.
+                def compute_stage(key: str, compute: Callable[[], Any]) -> bytes:
+                    return pickle.dumps(compute(), protocol=5)
 
                 compute_stage.__name__ = compute_stage.__qualname__ = stage
                 self._functions[stage] = self._memory.cache(compute_stage, ignore=["compute"])

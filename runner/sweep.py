@@ -17,7 +17,7 @@ from runner.config import Tracking, experiment
 from runner.errors import ExitCode, ParibusError
 from runner.plan import Composed, Plan, PlannedRun, Variable, plan
 from runner.run import Outcome
-from runner.stats import Difference, paired_differences
+from runner.stats import Difference, Values, paired_differences, values
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -117,7 +117,8 @@ class Sweep:
         self, runs: Sequence[PlannedRun], first: int, parent: str | None, baseline: Outcome | None
     ) -> list[Row]:
         jobs = [(planned.overrides, self._trial(planned, parent, baseline)) for planned in runs]
-        return [_row(planned, end, baseline) for planned, end in zip(runs, self.launch(jobs, first), strict=True)]
+        before = values(baseline.folder) if baseline else {}
+        return [_row(planned, end, baseline, before) for planned, end in zip(runs, self.launch(jobs, first), strict=True)]
 
     def _trial(self, planned: PlannedRun, parent: str | None, baseline: Outcome | None) -> dict[str, str]:
         trial = {
@@ -132,7 +133,7 @@ class Sweep:
         return {key: value for key, value in trial.items() if value is not None}
 
 
-def _row(planned: PlannedRun, outcome: Outcome | Exception, baseline: Outcome | None) -> Row:
+def _row(planned: PlannedRun, outcome: Outcome | Exception, baseline: Outcome | None, before: Values) -> Row:
     if isinstance(outcome, Exception):
         told = str(outcome) if isinstance(outcome, ParibusError) else f"{type(outcome).__name__}: {outcome}"
         return Row(planned, None, told, {})
@@ -141,7 +142,7 @@ def _row(planned: PlannedRun, outcome: Outcome | Exception, baseline: Outcome | 
     if outcome.dataset["checksum"] != baseline.dataset["checksum"]:
         return Row(planned, outcome, None, {}, "another test set than the baseline's")
     same = [key for key, value in outcome.fingerprints.items() if baseline.fingerprints.get(key) == value]
-    return Row(planned, outcome, None, paired_differences(baseline.folder, outcome.folder, same))
+    return Row(planned, outcome, None, paired_differences(before, values(outcome.folder), same))
 
 
 def plan_table(planned: Plan) -> list[dict[str, Any]]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from pathlib import Path
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from runner.component import Component
+from runner.tokens import well_formed
 from runner.weights import weight_file
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _TABLE_SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd
 _TOKENIZER = "package://wordllama/tokenizers/l2_supercat_tokenizer_config.json"
 _TOKENIZER_SHA256 = "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68"
 _SLICE = 1000
-"""Texts that are tokenised at once: token vectors of a whole corpus would fill the memory."""
+"""Texts that are tokenised at once: the encodings of a whole corpus would fill the memory."""
 
 
 class TokenVectors(Component):
@@ -32,20 +32,26 @@ class TokenVectors(Component):
     """
 
     packages: ClassVar[tuple[str, ...]] = ("wordllama", "tokenizers")
+    sources: ClassVar[tuple[str, ...]] = ("runner.tokens",)
 
     dimensions: Literal[64, 128, 256] = 256
 
-    def token_vectors(self, texts: Sequence[str]) -> Iterator[NDArray[float32]]:
-        """One array for each text, shape (tokens, dimensions); a blank text has no tokens."""
-        table, tokenizer = _load(self.dimensions)
+    @property
+    def vectors(self) -> NDArray[float32]:
+        """The vector of each token, shape (32000, dimensions). A frequent token has a short one."""
+        return _load(self.dimensions)[0]
+
+    def tokens(self, texts: Sequence[str]) -> Iterator[list[int]]:
+        """The tokens of each text, as rows of `vectors`; a blank text has none."""
+        tokenizer = _load(self.dimensions)[1]
         for start in range(0, len(texts), _SLICE):
-            part = list(texts[start : start + _SLICE])
+            part = [well_formed(text) for text in texts[start : start + _SLICE]]
             encodings = tokenizer.encode_batch_fast(part, add_special_tokens=False)
             for text, encoding in zip(part, encodings, strict=True):
-                yield table[encoding.ids if text.strip() else []]
+                yield encoding.ids if text.strip() else []
 
 
-@lru_cache(maxsize=None)
+@cache
 def _load(dimensions: int) -> tuple[NDArray[float32], Any]:
     import numpy as np
     from safetensors.numpy import load_file

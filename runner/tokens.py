@@ -94,8 +94,10 @@ def atoms(text: str, tokenizer: TokenizerName) -> list[Atom]:
             starts.append(start if starts else 0)
             tokens.append(1)
         reached = max(reached, end)
-    if not starts and text:
-        starts, tokens = [0], [0]
+    if not text:
+        return []
+    if not starts:
+        return [Atom(0, len(text), 0)]
     return [Atom(*piece) for piece in zip(starts, [*starts[1:], len(text)], tokens, strict=True)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -50,7 +50,7 @@ def _find(location: str, install: str) -> Path:
     return Path(spec.submodule_search_locations[0]) / inside
 
 
-@lru_cache(maxsize=None)
+@cache
 def _sha256(path: Path, size: int, changed: int) -> str:
     """Hash of the file; size and time of change in the key make a replaced file be read again."""
     with path.open("rb") as file:

@@ -36,6 +36,8 @@ POOL = (
     "n counts the chunks of Record.labelled and of the ranking; a system that does not report Record.labelled may "
     "leave relevant chunks out of n."
 )
+# 2^g must stay finite when hundreds of gains are added.
+LARGEST_GRADE = 1000
 RecallUnit = Annotated[
     Literal["passage", "chunk", "document"],
     Field(description="What is counted; passage: a labelled span is found when a chunk of the top k holds it."),
@@ -49,7 +51,6 @@ class RankingDefinition(ListDefinition):
     hit: ClassVar[str] = HOLDS + "; a document is relevant when any span in it is"
     nothing_to_judge: ClassVar[str] = NOTHING
     hazards: ClassVar[tuple[str, ...]] = (*ORDER, UNJUDGED, UNREACHABLE, POOL)
-    needs_relevant: ClassVar[bool] = True
 
     unit: Unit = "chunk"
     min_grade: MinGrade = 1
@@ -315,6 +316,12 @@ class NDCG(RankingDefinition):
         pool = judged.relevant if self.ideal == "judged" else tuple(sorted(judged.grades, reverse=True))
         best = self._dcg(pool[: self.k])
         return self._dcg(judged.grades[: self.k]) / best if best else 0.0
+
+    def _unscorable(self, question: Question) -> str | None:
+        highest = max((span.grade for span in question.relevant or ()), default=0)
+        if self.gain == "exponential" and highest > LARGEST_GRADE:
+            return f"grade {highest} is too large for an exponential gain (at most {LARGEST_GRADE}); use gain=linear"
+        return super()._unscorable(question)
 
     def _dcg(self, grades: tuple[int, ...]) -> float:
         # log2(2) is 1, so starting the older discount at rank 2 spares rank 1 and nothing else.

@@ -180,6 +180,8 @@ class SpanPrecisionOmega(LabelDefinition):
     source: ClassVar[str] = CHROMA
     hazards: ClassVar[tuple[str, ...]] = (
         "It says nothing of retrieval: it is the ceiling of labels/span_precision at full recall.",
+        "Chroma's code differs from its report: a chunk that ends where a label begins touches it (which lowers the "
+        "published MiniLM row by a point), and overlap between chunks counts once.",
     )
 
     min_grade: MinGrade = 1

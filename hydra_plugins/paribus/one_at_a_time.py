@@ -10,12 +10,13 @@ from typing import Any
 
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override, Quote, QuotedString
+from hydra.core.override_parser.types import Override, QuotedString, ValueType
+from hydra.errors import HydraException
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
-from hydra_plugins.paribus.verbatim_source import escape
+from hydra_plugins.paribus.verbatim_source import escape, is_verbatim, quoted, verbatim
 
 
 @dataclass
@@ -50,34 +51,45 @@ class OneAtATime(Sweeper):
     def _split(self, arguments: list[str]) -> tuple[list[str], list[Any]]:
         """Overrides that hold for all runs, and the variables: those of the preset first, a name on the command line
         taking the place of the same name in the preset."""
+        from runner.config import preset_variables
         from runner.errors import ConfigError
         from runner.plan import Variable
 
         parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
-        preset = parser.parse_overrides([_expression(n, v) for n, v in self.config.sweep.variables.items()])
+        preset = [_expression(name, values) for name, values in preset_variables(self.config.sweep).items()]
         fixed: list[str] = []
-        values: dict[str, tuple[str, ...]] = {}
-        for override in [*preset, *parser.parse_overrides(arguments)]:
-            name = override.get_key_element()
-            if not (override.is_sweep_override() or override in preset):
+        variables: dict[str, Variable] = {}
+        for number, override in enumerate(parser.parse_overrides([*preset, *arguments])):
+            typed = override.get_key_element()
+            name = typed.lstrip("+~")
+            if not (override.is_sweep_override() or number < len(preset)):
                 fixed.append(override.input_line or "")
             elif override.is_sweep_override() and not override.is_discrete_sweep():
                 raise ConfigError(f"{override.input_line}: an interval has no list of values; use a,b,c or range(…)")
             else:
                 _refuse_split_prompt(override)
-                values[name] = tuple(_values(override))
-        return fixed, [Variable(name, found) for name, found in values.items()]
+                variables[name] = Variable(name, tuple(_values(override)), typed.removesuffix(name))
+        return fixed, list(variables.values())
 
     def _compose(self, overrides: Sequence[str]) -> Any:
         from runner.config import resolve
+        from runner.errors import ConfigError
+        from runner.hydra_errors import explained
         from runner.plan import Composed
 
-        config = self.hydra_context.config_loader.load_sweep_config(self.config, list(overrides))
+        try:
+            config = self.hydra_context.config_loader.load_sweep_config(self.config, verbatim(overrides))
+        except Exception as error:
+            sentence = explained(error)
+            if sentence is None:
+                raise
+            raise ConfigError(sentence) from error
         return Composed(resolve(config), {str(k): str(v) for k, v in config.hydra.runtime.choices.items()})
 
     def _launch(self, jobs: Sequence[Any], first_index: int) -> list[Any]:
         overrides = [
-            [*fixed, *(f"trial.{key}={_quoted(value)}" for key, value in trial.items())] for fixed, trial in jobs
+            [*verbatim(fixed), *(f"trial.{key}={quoted(escape(value))}" for key, value in trial.items())]
+            for fixed, trial in jobs
         ]
         returns = self.launcher.launch(overrides, initial_job_idx=first_index)
         # _return_value, because return_value raises what a failed job raised.
@@ -85,23 +97,47 @@ class OneAtATime(Sweeper):
 
 
 def _values(override: Override) -> list[str]:
-    if override.is_sweep_override():
-        return [str(value) for value in override.sweep_string_iterator()]
-    return [override.get_value_element_as_str()]
+    """The values as they stand on a command line that sets one of them."""
+    from runner.errors import ConfigError
+
+    if not override.is_sweep_override():
+        return [override.get_value_element_as_str()]
+    values = list(override.sweep_iterator())
+    if not values:
+        raise ConfigError(f"{override.input_line}: no option of that group matches, so there is nothing to sweep")
+    # Hydra's own strings escape what is special and forget about line ends; quotes keep everything.
+    return [_literal(value) if isinstance(value, str) else Override._get_value_element_as_str(value) for value in values]
 
 
-def _expression(name: Any, values: Any) -> str:
-    """A preset's entry as an override: a list becomes a choice with every text quoted, a text is an expression."""
-    if not OmegaConf.is_list(values):
+def _expression(name: str, values: Any) -> str:
+    """A preset's entry as an override: a list becomes its values, commas between, a text is an expression."""
+    from runner.errors import ConfigError
+
+    if not isinstance(values, list):
         return f"{name}={values}"
-    return f"{name}=choice({','.join(_quoted(value) for value in values)})"
+    if not values:
+        raise ConfigError(f"sweep.variables.{name} is an empty list: there is nothing to sweep")
+    return f"{name}={','.join(_literal(value if is_verbatim(name) else escape(value)) for value in values)}"
 
 
-def _quoted(value: Any) -> str:
-    """A value in Hydra's override grammar; a text is quoted, and `${` in it stays text."""
-    if not isinstance(value, str):
-        return "null" if value is None else str(value)
-    return QuotedString(text=escape(value), quote=Quote.single).with_quotes()
+def _literal(value: Any) -> str:
+    """A value in Hydra's override grammar: a text in quotes where it would not be read as that text without."""
+    match value:
+        case str():
+            return value if _is_plain(value) else quoted(value)
+        case list():
+            return f"[{','.join(map(_literal, value))}]"
+        case dict():
+            return f"{{{','.join(f'{_literal(key)}:{_literal(item)}' for key, item in value.items())}}}"
+        case _:
+            return quoted(value)
+
+
+def _is_plain(text: str) -> bool:
+    try:
+        return text.strip() != "" and OverridesParser.create().parse_override(f"key={text}")._value == text
+    except HydraException:
+        return False
 
 
 def _refuse_split_prompt(override: Override) -> None:
@@ -110,7 +146,9 @@ def _refuse_split_prompt(override: Override) -> None:
     group, _, field = override.get_key_element().partition(".")
     if group != "prompt" or not field:
         return
-    if not all(isinstance(value, QuotedString) for value in override.sweep_iterator()):
+    if override.value_type == ValueType.SIMPLE_CHOICE_SWEEP and not all(
+        isinstance(value, QuotedString) for value in override.sweep_iterator()
+    ):
         raise ConfigError(
             f"{override.input_line}: the commas make this text several values. Put each prompt in a file of "
             f"conf/prompt and sweep the names (prompt=plain,cited), or quote each text inside the argument: "

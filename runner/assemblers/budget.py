@@ -21,6 +21,7 @@ class BudgetAssembler(Assembler):
     """
 
     packages = ("tokenizers",)
+    sources = ("runner.tokens",)
 
     max_tokens: PositiveInt | None = None
     """The budget for the texts of the chunks, in tokens; the prompt around them does not count. None = all."""

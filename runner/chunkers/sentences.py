@@ -17,6 +17,7 @@ class SentenceChunker(SizedChunker):
     """
 
     packages = ("tokenizers", "sentencex")
+    sources = ("runner.tokens", "runner.sentences")
 
     language: str = "en"
     """ISO 639-1 code that chooses the rules for abbreviations (sentencex)."""

@@ -25,6 +25,7 @@ class SizedChunker(Chunker, ABC):
     """A chunker whose chunks are at most `size` long."""
 
     packages: ClassVar[tuple[str, ...]] = ("tokenizers", "langchain-text-splitters")
+    sources: ClassVar[tuple[str, ...]] = ("runner.tokens",)
 
     size: int
     """The longest chunk, in `unit`; at least 1."""
@@ -69,7 +70,7 @@ class SizedChunker(Chunker, ABC):
     def pieces(
         self, text: str, separators: Sequence[str] = SEPARATORS, special_tokens: int = 0
     ) -> list[tuple[int, int]]:
-        """`text` cut by langchain at `size - overlap`, each piece then extended backwards by up to `overlap`.
+        """`text` cut by langchain at `size - overlap`, each piece then extended backwards by up to `overlap`; no blank ones.
 
         An extension begins at the start of a word, or of a token where it holds no start of a word. special_tokens:
         added to the length of every part that is measured. A single character that is longer than that stands alone.
@@ -78,7 +79,8 @@ class SizedChunker(Chunker, ABC):
 
         @lru_cache(maxsize=1 << 16)
         def length(part: str) -> int:
-            return count(part, self.unit) + special_tokens
+            # A part of length 0 (white space in bert) would be repeated by langchain at the start of the next chunk.
+            return count(part, self.unit) + special_tokens or min(len(part), 1)
 
         splitter = RecursiveCharacterTextSplitter(
             separators=list(separators),
@@ -90,7 +92,7 @@ class SizedChunker(Chunker, ABC):
         )
         ends = list(accumulate(map(len, splitter.split_text(text)), initial=0))
         assert ends[-1] == len(text), "RecursiveCharacterTextSplitter lost text"
-        spans = list(pairwise(ends))
+        spans = [(start, end) for start, end in pairwise(ends) if not text[start:end].isspace()]
         if not self.overlap:
             return spans
 
@@ -101,7 +103,7 @@ class SizedChunker(Chunker, ABC):
         for start, end in spans[1:]:
             here = bisect_left(starts, start)
             first = bisect_left(tokens_before, tokens_before[here] - self.overlap)
-            begin = starts[first] if first < here else start
+            begin = max(starts[first] if first < here else start, extended[-1][0])
             if word := _WORD_START.search(text, begin, start):
                 begin = word.start()
             while begin < start and length(text[begin:end]) > self.size:

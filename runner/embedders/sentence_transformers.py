@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import PositiveInt
@@ -57,7 +57,7 @@ class SentenceTransformersEmbedder(TextEmbedder):
         return vectors
 
 
-@lru_cache(maxsize=None)
+@cache
 def _load(model: str, revision: str | None, device: str) -> Any:
     from sentence_transformers import SentenceTransformer
 

@@ -22,9 +22,10 @@ class WordLlamaEmbedder(TokenVectors, TextEmbedder):
         """Shape (texts, dimensions); passages and queries are treated alike."""
         import numpy as np
 
-        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        vectors: Vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         # Text by text: padding to the longest of a batch would let one long text fill the memory.
-        for row, tokens in zip(vectors, self.token_vectors(texts), strict=True):
-            if len(tokens):
-                row[:] = tokens.mean(axis=0)
-        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        for row, tokens in zip(vectors, self.tokens(texts), strict=True):
+            if tokens:
+                row[:] = self.vectors[tokens].mean(axis=0)
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        return vectors

@@ -11,7 +11,7 @@ from runner.stage import Reranker
 from runner.token_vectors import TokenVectors
 
 if TYPE_CHECKING:
-    from numpy import float32
+    from numpy import float32, int64
     from numpy.typing import NDArray
 
 
@@ -30,18 +30,21 @@ class LateInteractionReranker(TokenVectors, Reranker):
         """In [-1, 1]; a passage without a token has -1. A query without a token: all 0."""
         import numpy as np
 
-        asked = next(self.token_vectors([query]))
+        def directions(tokens: NDArray[int64]) -> NDArray[float32]:
+            vectors: NDArray[float32] = self.vectors[tokens]
+            return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+        asked, counts = np.unique(np.array(next(self.tokens([query])), dtype=np.int64), return_counts=True)
         if not len(asked):
             return [0.0] * len(passages)
-        lengths = np.linalg.norm(asked, axis=1)
-        weights = lengths**self.weight_power
-        directions = asked / lengths[:, np.newaxis]
+        weights = counts * np.linalg.norm(self.vectors[asked], axis=1) ** self.weight_power
+        wanted = directions(asked)[:, np.newaxis]
 
-        def score(tokens: NDArray[float32]) -> float:
-            if not len(tokens):
+        def score(tokens: list[int]) -> float:
+            if not tokens:
                 return -1.0
             # Not a matrix product: that may round a pair differently with its place and the number of threads.
-            cosines = np.vecdot(directions[:, np.newaxis], tokens / np.linalg.norm(tokens, axis=1, keepdims=True))
+            cosines = np.vecdot(wanted, directions(np.unique(np.array(tokens, dtype=np.int64))))
             return float(np.average(cosines.max(axis=1), weights=weights))
 
-        return [score(tokens) for tokens in self.token_vectors(passages)]
+        return [score(tokens) for tokens in self.tokens(passages)]

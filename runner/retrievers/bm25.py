@@ -15,7 +15,18 @@ if TYPE_CHECKING:
     from runner.stage import Vectors
 
 Language = Literal[
-    "danish", "dutch", "english", "french", "german", "italian", "norwegian", "portuguese", "russian", "spanish", "swedish", "turkish"
+    "danish",
+    "dutch",
+    "english",
+    "french",
+    "german",
+    "italian",
+    "norwegian",
+    "portuguese",
+    "russian",
+    "spanish",
+    "swedish",
+    "turkish",
 ]
 """Languages for which bm25s has stop words and PyStemmer a stemmer."""
 

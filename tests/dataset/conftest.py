@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +7,7 @@ import pytest
 
 from runner.dataset import TestSet
 from runner.datasets.jsonl import JsonlDataset
-
-Lines = list[dict[str, Any] | str]
-Load = Callable[..., TestSet]
+from tests.dataset.files import Lines, Load, write
 
 
 @pytest.fixture
@@ -20,18 +16,13 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
     monkeypatch.chdir(tmp_path)
 
     def write_and_load(
-        questions: Lines | bytes | None = None, documents: Lines | bytes | None = None, **config: Any
+        questions: Lines | bytes | None = None, documents: Lines | bytes | None = None, /, **config: Any
     ) -> TestSet:
-        write(Path("documents.jsonl"), [{"doc_id": "d1", "text": "Anna pays the rent."}] if documents is None else documents)
+        write(
+            Path("documents.jsonl"),
+            [{"doc_id": "d1", "text": "Anna pays the rent."}] if documents is None else documents,
+        )
         write(Path("questions.jsonl"), [{"id": "q1", "question": "Who?"}] if questions is None else questions)
         return JsonlDataset(name="mine", **({"path": "."} | config)).load()
 
     return write_and_load
-
-
-def write(path: Path, lines: Lines | bytes) -> None:
-    if isinstance(lines, bytes):
-        path.write_bytes(lines)
-    else:
-        text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
-        path.write_text(text, encoding="utf-8", newline="\n")

@@ -22,6 +22,8 @@ def asked(reference: str | None, answer: str | None, **fields):
         ("36 months", "It lasts 36 months", 4 / 6, 2 / 4, 2 / 2, 0.0),
         # A word counts as often as both have it: 1 shared of 3 and 1.
         ("no", "no no no", 2 / 4, 1 / 3, 1.0, 0.0),
+        # 2 shared of 3 and 2.
+        ("no no", "no no maybe", 4 / 5, 2 / 3, 1.0, 0.0),
         # Punctuation goes before articles are looked for, so "a-b" is one token.
         ("a-b", "ab", 1.0, 1.0, 1.0, 1.0),
         ("months thirty", "thirty months", 1.0, 1.0, 1.0, 0.0),

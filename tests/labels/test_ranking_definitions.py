@@ -68,6 +68,19 @@ UNITS = ("chunk", "document")
             },
             id="reranked",
         ),
+        # Cut at 1, everything found is right, and two thirds are missing: AP 1/3, but nDCG and RWP know no better.
+        pytest.param(
+            "RR...",
+            1,
+            {
+                "precision": 1.0,
+                "recall": 0.333,
+                "average_precision": 0.333,
+                "rank_weighted_precision": 1.0,
+                "ndcg": 1.0,
+            },
+            id="its-top-1",
+        ),
     ],
 )
 def test_worked_rankings(pattern, k, expected, unit):
@@ -90,7 +103,7 @@ def test_means_over_six_questions():
 
 
 def test_graded_ndcg_takes_its_ideal_from_all_that_is_judged():
-    # DCG 3/1 + 1/log2 3 = 3.6309; ideal of {2, 2, 1}: 3/1 + 3/log2 3 + 1/log2 4 = 5.3928; ideal of what was retrieved: 1.
+    # DCG 3/1 + 1/log2 3 = 3.6309; ideal of {2, 2, 1}: 3/1 + 3/log2 3 + 1/log2 4 = 5.3928.
     question = labelled({"a": 2, "b": 1, "c": 0, "missed": 2})
     record = ranked("abc", question)
     assert value("ndcg", question, record, k=3) == pytest.approx(0.673, abs=0.0005)
@@ -106,7 +119,9 @@ def test_four_questions_with_grades_one_of_them_without_anything_relevant():
     run = {"q1": "xaybz", "q2": "vwxyz", "q3": "dfxye", "q4": "gwxyz"}
     questions = {name: labelled(grades) for name, grades in qrels.items()}
     scores = {
-        definition: [score(definition, question, ranked(run[name], question), k=5) for name, question in questions.items()]
+        definition: [
+            score(definition, question, ranked(run[name], question), k=5) for name, question in questions.items()
+        ]
         for definition in ("recall", "reciprocal_rank", "ndcg")
     }
     # nDCG: q1 (3/log2 3 + 1/log2 5)/(3 + 1/log2 3) = .6399; q2 0; q3 (3 + 1/log2 3 + 3/log2 6)/5.3928 = .8885.
@@ -227,6 +242,13 @@ def test_an_unreachable_passage_stays_in_the_denominator():
     assert value("average_precision", question, record) == 0.5
 
 
+def test_covering_exactly_the_share_is_enough():
+    question = Question("q", "?", relevant=(Span("d", 0, 30),))
+    record = Record("q", reranked=ranking([chunk("d", 15, 40)]))
+    assert value("recall", question, record) == 1.0
+    assert value("recall", question, record, min_cover=0.51) == 0.0
+
+
 def test_units_of_recall():
     # One chunk holds two passages, two overlapping chunks hold the third; the last document is not found.
     spans = (Span("a", 0, 5), Span("a", 5, 10), Span("b", 4, 8), Span("c", 0, 5))
@@ -246,7 +268,9 @@ def test_which_list_is_judged():
         reranked=ranking([chunk("x"), chunk("a")]),
         context=(chunk("a"), chunk("x")),
     )
-    got = {name: value("reciprocal_rank", question, record, ranking=name) for name in ("retrieved", "reranked", "context")}
+    got = {
+        name: value("reciprocal_rank", question, record, ranking=name) for name in ("retrieved", "reranked", "context")
+    }
     assert got == {"retrieved": pytest.approx(1 / 3), "reranked": 0.5, "context": 1.0}
 
 
@@ -262,6 +286,14 @@ def test_min_grade_and_unjudged():
     assert value("precision", question, record, k=3, judged_only=True) == pytest.approx(2 / 3)
     nothing = score("recall", question, ranked("xyz", question), judged_only=True)
     assert (nothing.value, nothing.reason) == (0.0, "nothing judged among what was retrieved")
+
+
+def test_a_percentage_taken_for_a_grade_does_not_overflow():
+    question = labelled({"a": 2000, "b": 1000})
+    record = ranked("ba", question)
+    assert "use gain=linear" in score("ndcg", question, record).reason
+    assert value("ndcg", question, record, gain="linear") == pytest.approx(0.86, abs=0.005)
+    assert value("ndcg", labelled({"a": 1000, "b": 1000}), record) == 1.0
 
 
 def test_ndcg_variants_of_an_ideal_without_gain():

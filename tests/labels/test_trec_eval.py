@@ -10,7 +10,7 @@ from statistics import mean
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rankings import labelled, ranked, value
+from rankings import labelled, ranked, steady, value
 
 # measure of trec_eval -> our definition; nDCG and unjudged ignore -l, the grade from which a document is relevant.
 MEASURES = {
@@ -102,6 +102,7 @@ def as_run(documents):
     return {"q": {document: float(len(documents) - rank) for rank, document in enumerate(documents)}}
 
 
+@steady
 @given(documents=RANKINGS, grades=QRELS, k=st.sampled_from([1, 3, 5, 10]))
 def test_pytrec_eval_on_random_rankings(documents, grades, k):
     pytrec_eval = pytest.importorskip("pytrec_eval")
@@ -125,6 +126,7 @@ def test_pytrec_eval_on_random_rankings(documents, grades, k):
             assert got == pytest.approx(theirs[name], abs=1e-9), name
 
 
+@steady
 @given(documents=RANKINGS, grades=QRELS, k=st.sampled_from([1, 3, 5, 10]))
 def test_ir_measures_on_random_rankings(documents, grades, k):
     ir_measures = pytest.importorskip("ir_measures")
@@ -142,12 +144,14 @@ def test_ir_measures_on_random_rankings(documents, grades, k):
         Judged @ k: ("judged", {"k": k}),
         nDCG(judged_only=True) @ k: ("ndcg", {"k": k, "gain": "linear", "judged_only": True}),
     }
-    theirs = ir_measures.calc_aggregate(list(ours), {"q": grades}, as_run(documents))
     for measure, (definition, parameters) in ours.items():
+        # One by one: asked together, ir_measures 0.4.3 mixes up variants of nDCG with the same cutoff.
+        theirs = ir_measures.calc_aggregate([measure], {"q": grades}, as_run(documents))
         got = value(definition, question, ranked(documents, question), **parameters)
         assert got == pytest.approx(theirs[measure], abs=1e-9), str(measure)
 
 
+@steady
 @given(documents=RANKINGS, grades=QRELS, k=st.sampled_from([1, 3, 5, 10]))
 def test_scikit_learn_on_random_rankings(documents, grades, k):
     sklearn = pytest.importorskip("sklearn.metrics")

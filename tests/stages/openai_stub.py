@@ -1,4 +1,4 @@
-"""A real HTTP server on 127.0.0.1 that speaks as much of OpenAI's wire format as the tests need, and misbehaves to order.
+"""A real HTTP server that speaks as much of OpenAI's wire format as the tests need, and misbehaves to order.
 
     from tests.stages.openai_stub import openai_stub  # a pytest fixture
 
@@ -55,7 +55,8 @@ def completion(**fields: Any) -> StubReply:
 def embeddings(*vectors: list[float]) -> StubReply:
     # Out of order on purpose: the index counts.
     data = [{"object": "embedding", "index": i, "embedding": vector} for i, vector in enumerate(vectors)][::-1]
-    return StubReply(payload={"object": "list", "model": "stub-1", "data": data, "usage": {"prompt_tokens": 1, "total_tokens": 1}})
+    usage = {"prompt_tokens": 1, "total_tokens": 1}
+    return StubReply(payload={"object": "list", "model": "stub-1", "data": data, "usage": usage})
 
 
 def status(code: int, headers: Mapping[str, str] | None = None, message: str = "no") -> StubReply:

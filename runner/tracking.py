@@ -1,0 +1,614 @@
+"""Copies of results in MLflow, for people to look at and baselines to be found. The only module that imports mlflow.
+
+The result folder is the truth: whatever goes wrong here is a StoreError that says where the results are. Nothing here
+uses MLflow's fluent API, whose active run and MLFLOW_RUN_ID would make a child log into its parent. Limits are those of
+mlflow/utils/validation.py in MLflow 3.17.2.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+import os
+import re
+import shlex
+import socket
+import sqlite3
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic, time
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from runner.config import Tracking, Trial, flatten, redacted
+from runner.errors import ParibusError, StoreError
+from runner.results import Mean, RunResult
+
+if TYPE_CHECKING:
+    from mlflow.entities import Experiment
+
+T = TypeVar("T")
+Rows = Sequence[Mapping[str, Any]]
+
+PARAM_LIMIT, TAG_LIMIT, NAME_LIMIT = 6_000, 8_000, 200
+"""Characters. MLflow cuts longer params and tags with a warning only. It allows 250 for a name; ours leave room for
+prefixes."""
+
+LOCK_WAIT = 60.0
+"""Seconds to wait for a locked database. MLflow itself waits 20 s for each call (mlflow/store/db/utils.py)."""
+
+PREFIXES = ("n", "failed", "not_applicable", "baseline", "delta", "choice", "runs")
+"""First parts of the names that tracking makes itself; no definition key maps to a name that begins with one."""
+
+_ESCAPE = re.compile(r"_at_|_x([0-9a-f]*)_")
+# ':' is legal too, but not on Windows. Names may become paths: no empty part, and no part that begins with a dot.
+_NOT_IN_METRIC = r"[^\w./ -]|^/|(?<=/)/|/\Z|(?<![^/])\.|" + "|".join(rf"(?<=^{prefix})/" for prefix in PREFIXES)
+_NOT_IN_FILE = r"[^A-Za-z0-9_.-]|^\."
+
+
+def _escape(text: str, illegal: str) -> str:
+    lookalike = rf"_(?=(?:at|x[0-9a-f]*)(?:_|{illegal}))"
+    escaped = re.sub(f"{illegal}|{lookalike}", lambda m: "_at_" if m[0] == "@" else f"_x{ord(m[0]):x}_", text) or "_x_"
+    if len(escaped) < NAME_LIMIT:
+        return escaped
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return f"{escaped[: NAME_LIMIT - 35]}_x_{digest}"
+
+
+def metric_name(key: str) -> str:
+    """The MLflow name of a definition key: `labels/recall@5` -> `labels/recall_at_5`. No two keys share a name.
+
+    '@' becomes `_at_`; a character that MLflow refuses, or that would make the name an unsafe path, becomes its code
+    point as `_x3d_`; an underscore that would read as the start of either becomes `_x5f_`. A name of 200 characters
+    ends in a hash and is the only kind that cannot be read back.
+    """
+    return _escape(key, _NOT_IN_METRIC)
+
+
+def definition_key(name: str) -> str:
+    """The definition key that `metric_name` turned into `name`. Raises ValueError for a name that ends in a hash."""
+    if len(name) >= NAME_LIMIT:
+        raise ValueError(f"{name} ends in the hash of a longer key, which is in results/summary.json of its run")
+    return _ESCAPE.sub(lambda m: "@" if m[0] == "_at_" else chr(int(m[1], 16)) if m[1] else "", name)
+
+
+def safe_artifact_name(id: str) -> str:
+    """A file name for any id, escaped as in `metric_name` but ASCII and without separators. `definition_key` reads it
+    back. Names that differ in case only are two names here and one file on a file system that ignores case.
+    """
+    return _escape(id, _NOT_IN_FILE)
+
+
+@dataclass(frozen=True)
+class BaselineView:
+    """What a baseline run logged, by definition key. A definition without a mean is not in `means`, one that asked no
+    judge is not in `judges`.
+    """
+
+    run_id: str
+    means: Mapping[str, float]
+    fingerprints: Mapping[str, str]
+    judges: Mapping[str, str]
+    dataset_checksum: str
+
+
+def tracking_uri(settings: Tracking) -> str:
+    """The absolute URI of the tracking data. Raises StoreError for a file store, which MLflow 3.17 cannot write."""
+    if settings.uri is None:
+        return f"sqlite:///{(settings.root / 'mlflow.db').as_posix()}"
+    if settings.uri.startswith("sqlite:///"):
+        return f"sqlite:///{Path(settings.uri.removeprefix('sqlite:///')).absolute().as_posix()}"
+    if not settings.uri.startswith("databricks") and "://" not in settings.uri or settings.uri.startswith("file:"):
+        raise StoreError(
+            f"tracking.uri={settings.uri!r} is a folder, which MLflow no longer writes to; "
+            "write sqlite:///<folder>/mlflow.db, or null for a database in tracking.folder"
+        )
+    return settings.uri
+
+
+def ui_command(settings: Tracking) -> str:
+    """The command that shows the tracking data in a browser, without credentials."""
+    uri = tracking_uri(settings)
+    shown = str(redacted(uri))
+    return f"open {shown}" if _is_remote(uri) else f"mlflow ui --backend-store-uri {shlex.quote(shown)}"
+
+
+class Tracker:
+    """The tracking data that `settings` names, made ready: after one Tracker exists, others may be made at the same
+    time in any number of processes.
+
+    Raises StoreError where the data cannot be read or written.
+    """
+
+    def __init__(self, settings: Tracking) -> None:
+        self._settings = settings
+        self._uri = tracking_uri(settings)
+        self._where = _place(self._uri)
+        with _fresh_database(self._uri), _impatient():
+            self._client = self._call(_mlflow().MlflowClient, tracking_uri=self._uri)
+            self._experiment_id = self._call(self._open_experiment)
+
+    def _open_experiment(self) -> str:
+        from mlflow.exceptions import MlflowException
+
+        name, location = self._settings.experiment, None
+        if not _is_remote(self._uri):
+            artifacts = self._settings.root / "artifacts"
+            artifacts.mkdir(parents=True, exist_ok=True)
+            location = artifacts.as_uri()
+        found: Experiment | None = self._client.get_experiment_by_name(name)
+        if found is None:
+            try:
+                return str(self._client.create_experiment(name, artifact_location=location))
+            except MlflowException:
+                found = self._client.get_experiment_by_name(name)
+                if found is None:
+                    raise
+        if found.lifecycle_stage != "active":
+            raise StoreError(
+                f"the experiment {name!r} in {self._where} is deleted; set tracking.experiment to another name, or run "
+                f"mlflow experiments restore --experiment-id {found.experiment_id}"
+            )
+        kept = urlsplit(found.artifact_location)
+        if location and kept.scheme == "file" and not Path(url2pathname(kept.path)).exists():
+            raise StoreError(
+                f"the experiment {name!r} in {self._where} keeps its files in {url2pathname(kept.path)}, which is "
+                "gone; move the folder back, or set tracking.experiment to another name"
+            )
+        return str(found.experiment_id)
+
+    def close_stale(self) -> list[str]:
+        """End the RUNNING runs whose process on this host is gone, as KILLED, and return their ids.
+
+        Runs of other hosts are left alone, and so are all runs where process start times cannot be read (Windows).
+        """
+        query = f"attributes.status = 'RUNNING' and tags.`paribus.host` = '{_host()}'"
+        runs: list[Any] = []
+        token = None
+        while token != "":
+            page = self._call(self._client.search_runs, [self._experiment_id], query, page_token=token)
+            runs += page
+            token = page.token or ""
+        gone = []
+        for run in runs:
+            pid, started = (run.data.tags.get(f"paribus.{name}", "") for name in ("pid", "process_started"))
+            if started and pid.isdecimal() and process_started(int(pid)) != started:
+                reason = f"process {pid} ended without closing this run"
+                self._call(self._client.set_tag, run.info.run_id, "paribus.reason", reason)
+                self._call(self._client.set_terminated, run.info.run_id, "KILLED")
+                gone.append(run.info.run_id)
+        return gone
+
+    @contextmanager
+    def sweep(self, name: str, tags: Mapping[str, str], plan: Rows) -> Iterator[SweepHandle]:
+        """The parent run of a sweep, with a row for each planned run. Ends like `run`."""
+        with self._running(name, {"paribus.kind": "sweep", **tags}) as run_id:
+            self._send(run_id, _Log(files={"plan.csv": _csv(plan)}))
+            yield SweepHandle(run_id, len(plan), self)
+
+    @contextmanager
+    def run(self, name: str, trial: Trial, tags: Mapping[str, str]) -> Iterator[RunHandle]:
+        """A run, inside its sweep where `trial` names a parent.
+
+        FINISHED when the block ends, FAILED on an exception, KILLED on KeyboardInterrupt or SystemExit; the tag
+        paribus.reason says why. Raises StoreError.
+        """
+        place = {
+            "mlflow.parentRunId": trial.parent_run_id,
+            "mlflow.evaluation.baselineRunId": trial.baseline_run_id,
+            "paribus.baseline_run_id": trial.baseline_run_id,
+            "paribus.design": trial.design,
+            "paribus.variable": trial.variable,
+            "paribus.value": trial.value,
+            "paribus.changed": ", ".join(trial.changed) or None,
+            "paribus.sweep": trial.sweep,
+        }
+        known = {key: value for key, value in place.items() if value is not None}
+        with self._running(name, {"paribus.kind": "run", **known, **tags}) as run_id:
+            yield RunHandle(run_id, self)
+
+    @contextmanager
+    def _running(self, name: str, tags: Mapping[str, str]) -> Iterator[str]:
+        owner = {
+            "mlflow.source.name": "paribus",
+            "paribus.host": _host(),
+            "paribus.pid": str(os.getpid()),
+            "paribus.process_started": process_started(os.getpid()),
+        }
+        log = _Log()
+        for key, value in {**owner, **tags}.items():
+            log.tag(key, value)
+        run = self._call(self._client.create_run, self._experiment_id, tags=log.tags, run_name=_plain(name))
+        run_id = str(run.info.run_id)
+        try:
+            if log.files:
+                self._send(run_id, _Log(files=log.files))
+            yield run_id
+            self._call(self._client.set_terminated, run_id, "FINISHED")
+        except BaseException as error:
+            self._end(run_id, "FAILED" if isinstance(error, Exception) else "KILLED", error)
+            raise
+
+    def _end(self, run_id: str, status: str, error: BaseException) -> None:
+        said = str(error) if isinstance(error, ParibusError) else f"{type(error).__name__}: {error}".removesuffix(": ")
+        try:
+            with _impatient():
+                self._client.set_terminated(run_id, status)
+                self._client.set_tag(run_id, "paribus.reason", _plain(redacted(said))[:TAG_LIMIT])
+        except Exception:
+            error.add_note(f"The MLflow run {run_id} in {self._where} could not be ended and may still say RUNNING.")
+        except BaseException:
+            # People press Ctrl-C twice.
+            self._client.set_terminated(run_id, status)
+            raise
+
+    def load_baseline(self, run_id: str) -> BaselineView:
+        """What the run logged, read from the tracking data alone, so that it works from another machine.
+
+        Raises StoreError for a run that is not there, not finished, or not logged by paribus. Definitions whose key is
+        too long to be read back are left out.
+        """
+        run = self._call(self._client.get_run, run_id)
+        if run.info.status != "FINISHED":
+            raise StoreError(f"run {run_id} is {run.info.status}; a baseline must be FINISHED")
+        tags: dict[str, str] = run.data.tags
+        if "paribus.dataset.checksum" not in tags:
+            raise StoreError(f"run {run_id} holds no results of paribus, so it cannot be a baseline; name another run")
+
+        def tagged(prefix: str) -> dict[str, str]:
+            names = {tag.removeprefix(prefix): value for tag, value in tags.items() if tag.startswith(prefix)}
+            return {definition_key(name): value for name, value in names.items() if len(name) < NAME_LIMIT}
+
+        fingerprints = tagged("paribus.definition.")
+        means = {key: run.data.metrics.get(metric_name(key)) for key in fingerprints}
+        return BaselineView(
+            run_id,
+            {key: value for key, value in means.items() if value is not None},
+            fingerprints,
+            tagged("paribus.judge."),
+            tags["paribus.dataset.checksum"],
+        )
+
+    def _send(self, run_id: str, log: _Log, result: RunResult | None = None, folder: Path | None = None) -> None:
+        from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag
+
+        now = int(time() * 1000)
+        metrics = [Metric(key, value, now, 0) for key, value in log.metrics.items()]
+        params = [Param(key, value) for key, value in log.params.items()]
+        tags = [RunTag(key, value) for key, value in log.tags.items()]
+        for kind, entities, most in (("metrics", metrics, 1000), ("params", params, 100), ("tags", tags, 100)):
+            for start in range(0, len(entities), most):
+                self._call(self._client.log_batch, run_id, **{kind: entities[start : start + most]})
+        if result is not None:
+            card = {key: result.dataset.get(key) for key in ("name", "version", "checksum")}
+            dataset = Dataset(
+                name=str(card["name"])[:500],
+                digest=str(card["checksum"])[:36],
+                source_type="paribus",
+                source=json.dumps(card),
+                profile=json.dumps({"questions": len(result.questions)}),
+            )
+            context = InputTag("mlflow.data.context", "evaluation")
+            self._call(self._client.log_inputs, run_id, [DatasetInput(dataset, [context])])
+        if log.files:
+            with tempfile.TemporaryDirectory() as written:
+                for name, text in log.files.items():
+                    path = Path(written, name)
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_text(_plain(text), encoding="utf-8", newline="\n")
+                self._call(self._client.log_artifacts, run_id, written)
+        if folder is not None:
+            self._call(self._client.log_artifacts, run_id, str(folder), "results")
+
+    def _call(self, method: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Call MLflow; whatever it raises becomes a StoreError, for it wraps errors of databases and servers in many
+        kinds. The chain is cut because it may hold the credentials of the URI.
+        """
+        deadline = monotonic() + LOCK_WAIT
+        while True:
+            try:
+                return method(*args, **kwargs)
+            except StoreError:
+                raise
+            except Exception as error:
+                locked = "database is locked" in str(error)
+                if locked and monotonic() < deadline:
+                    continue
+                raise _locked(self._where) if locked else self._fault(error) from None
+
+    def _fault(self, error: Exception) -> StoreError:
+        said = str(redacted(str(error))).strip().splitlines() or [type(error).__name__]
+        cause: BaseException = error
+        while (inner := cause.__cause__ or cause.__context__) is not None:
+            cause = inner
+        if _is_remote(self._uri) and isinstance(cause, OSError):
+            reason = cause.strerror or type(cause).__name__
+            return StoreError(
+                f"the tracking server at {self._where} cannot be reached ({reason}); start it or correct tracking.uri, "
+                "or set tracking.uri=null for a database in tracking.folder"
+            )
+        return StoreError(f"MLflow could not use {self._where}: {said[0]}")
+
+
+@dataclass(frozen=True)
+class SweepHandle:
+    """The open parent run of a sweep of `planned` runs."""
+
+    run_id: str
+    planned: int
+    _tracker: Tracker
+
+    def log(self, table: Rows, *, failed: int) -> None:
+        """Log the table of the finished sweep and how many of its runs failed. Raises StoreError."""
+        counts = {"runs/finished": float(self.planned - failed), "runs/failed": float(failed)}
+        self._tracker._send(self.run_id, _Log(counts, files={"sweep.csv": _csv(table)}))
+
+
+@dataclass(frozen=True)
+class RunHandle:
+    """An open run."""
+
+    run_id: str
+    _tracker: Tracker
+
+    def log(self, result: RunResult, folder: Path, baseline: BaselineView | None) -> None:
+        """Log the result, a copy of every file of its folder, and the differences from a comparable baseline.
+
+        Raises StoreError, which says where the results are.
+        """
+        log = _described(result, folder)
+        if baseline is not None:
+            _compared(log, result, baseline)
+        try:
+            self._tracker._send(self.run_id, log, result, folder)
+        except StoreError as error:
+            raise StoreError(f"{error}. Nothing is lost: the results are in {folder}") from None
+
+
+@dataclass
+class _Log:
+    """What is to be sent to one run: finite metrics, params and tags within the limits, texts by file name."""
+
+    metrics: dict[str, float] = field(default_factory=dict)
+    params: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+
+    def param(self, key: str, value: Any) -> None:
+        """Strings as they are, all else as JSON, which is how Hydra overrides are typed."""
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        name = key if key.startswith("choice/") else metric_name(key)
+        self.params[name] = self._within("params", key, text, PARAM_LIMIT)
+
+    def tag(self, key: str, value: str) -> None:
+        self.tags[key] = self._within("tags", key, redacted(value), TAG_LIMIT)
+
+    def _within(self, kind: str, key: str, text: str, limit: int) -> str:
+        text = _plain(text)
+        if len(text) <= limit:
+            return text
+        file = f"{kind}/{safe_artifact_name(key)}.txt"
+        self.files[file] = text
+        return f"sha256:{hashlib.sha256(text.encode()).hexdigest()} ({len(text)} characters, whole in {file})"
+
+
+def _described(result: RunResult, folder: Path) -> _Log:
+    log = _Log()
+    for key, value in flatten(redacted(result.config)).items():
+        log.param(key, value)
+    for group, choice in result.choices.items():
+        log.param(f"choice/{metric_name(group)}", choice)
+    environment = flatten(redacted(result.environment), "paribus.environment")
+    if commit := result.environment.get("git_commit"):
+        log.tag("mlflow.source.git.commit", commit)
+    for key in ("name", "version", "checksum"):
+        environment[f"paribus.dataset.{key}"] = result.dataset.get(key)
+    for key, value in environment.items():
+        if value is not None:
+            log.tag(metric_name(key), value if isinstance(value, str) else json.dumps(value, default=str))
+    log.tag("paribus.config_fingerprint", result.config_fingerprint)
+    log.tag("paribus.results", str(folder))
+    for key, mean in result.means().items():
+        name = metric_name(key)
+        log.tag(f"paribus.definition.{name}", result.definitions[key].fingerprint)
+        counts = {"n": mean.n, "failed": mean.failed, "not_applicable": mean.not_applicable}
+        log.metrics |= {f"{kind}/{name}": float(count) for kind, count in counts.items() if count or kind == "n"}
+        if mean.value is not None and math.isfinite(mean.value):
+            log.metrics[name] = mean.value
+        else:
+            log.tag(f"paribus.no_value.{name}", _why_none(result, key, mean))
+    for key, judge in _judges(result).items():
+        log.tag(f"paribus.judge.{metric_name(key)}", judge)
+    return log
+
+
+def _why_none(result: RunResult, key: str, mean: Mean) -> str:
+    if mean.value is not None:
+        return f"the mean is {mean.value}, which is not a finite number"
+    reason = next((score.reason for score in result.scores if score.definition == key), "there are no questions")
+    return f"{mean.n} of {mean.of} questions have a value; the first: {reason}"
+
+
+def _judges(result: RunResult) -> dict[str, str]:
+    asked: dict[str, set[str]] = {}
+    for score in result.scores:
+        if score.judge:
+            asked.setdefault(score.definition, set()).add(score.judge)
+    return {key: ", ".join(sorted(judges)) for key, judges in asked.items()}
+
+
+def _compared(log: _Log, result: RunResult, baseline: BaselineView) -> None:
+    checksum, judges = str(result.dataset.get("checksum")), _judges(result)
+    same_data = checksum == baseline.dataset_checksum
+    differ = [] if same_data else [f"dataset: {checksum}, in the baseline {baseline.dataset_checksum}"]
+    for key, mean in result.means().items():
+        if key not in baseline.means or mean.value is None:
+            continue
+        parts = (
+            ("definition", result.definitions[key].fingerprint, baseline.fingerprints[key]),
+            ("judge", judges.get(key), baseline.judges.get(key)),
+        )
+        faults = [f"{key}: {part} {ours}, in the baseline {theirs}" for part, ours, theirs in parts if ours != theirs]
+        differ += faults
+        if same_data and not faults:
+            name = metric_name(key)
+            log.metrics[f"baseline/{name}"] = baseline.means[key]
+            log.metrics[f"delta/{name}"] = mean.value - baseline.means[key]
+    if differ:
+        log.tag("paribus.not_comparable", "; ".join(differ))
+
+
+def _csv(rows: Rows) -> str:
+    """MLflow shows CSV files as tables. The columns are those of all rows, in the order in which they come up."""
+    text = io.StringIO()
+    table = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    return text.getvalue()
+
+
+def _plain(text: str) -> str:
+    """Lone surrogates, which no database stores, as backslash escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _is_remote(uri: str) -> bool:
+    return uri.startswith(("http:", "https:", "databricks"))
+
+
+def _place(uri: str) -> str:
+    """The host of a server, or the URI of a file. What stands before the last '@' may be a password, slashes and all."""
+    return uri if uri.startswith("sqlite:") else uri.partition("://")[2].rpartition("@")[2].partition("/")[0]
+
+
+def _mlflow() -> ModuleType:
+    """MLflow without telemetry and chatter. What it logs as an error is raised as well, so the log only repeats it."""
+    from logging import CRITICAL, WARNING, getLogger
+
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
+    import mlflow
+
+    for name, level in (("alembic", WARNING), ("mlflow", WARNING), ("mlflow.store.db.utils", CRITICAL)):
+        getLogger(name).setLevel(level)
+    return mlflow
+
+
+@contextmanager
+def _impatient() -> Iterator[None]:
+    """Without this, MLflow tries a server that is down for about four minutes, which is right in the middle of a run
+    and wrong at its start and on Ctrl-C (MLFLOW_HTTP_REQUEST_* in mlflow/environment_variables.py).
+    """
+    wanted = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "10"}
+    unset = [name for name in wanted if name not in os.environ]
+    os.environ.update({name: wanted[name] for name in unset})
+    try:
+        yield
+    finally:
+        for name in unset:
+            os.environ.pop(name, None)
+
+
+def _locked(where: object) -> StoreError:
+    return StoreError(
+        f"{where} is locked by another program (waited {LOCK_WAIT:g} s); close what holds it open, "
+        "or set tracking.uri to an MLflow server"
+    )
+
+
+@contextmanager
+def _fresh_database(uri: str) -> Iterator[None]:
+    """Check a sqlite database and keep other processes out until the block has used it once.
+
+    The first use of a fresh database runs MLflow's schema migration, which fails when several processes start it, and
+    MLflow spends 100 s on a database that cannot be opened. The lock is a sqlite file because those work everywhere and
+    are released when their process dies. Raises StoreError.
+    """
+    if not uri.startswith("sqlite:///"):
+        yield
+        return
+    file = Path(uri.removeprefix("sqlite:///"))
+    folder = file.parent
+    if "?" in str(file):
+        raise StoreError(f"{file}: a database URI cannot hold a '?'; set tracking.folder to a folder without it")
+    if not file.exists() and (old := next(folder.glob("*/meta.yaml"), None)):
+        raise StoreError(
+            f"{folder} holds an old MLflow file store ({old}), which MLflow no longer writes to; move it away, or set "
+            "tracking.folder to another folder"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(13, "Permission denied")
+        with closing(sqlite3.connect(file.with_suffix(".lock"), timeout=LOCK_WAIT, isolation_level=None)) as lock:
+            lock.execute("BEGIN EXCLUSIVE")
+            with closing(sqlite3.connect(file, timeout=LOCK_WAIT, isolation_level=None)) as database:
+                database.execute("BEGIN IMMEDIATE")
+                tables = database.execute("SELECT name FROM sqlite_master WHERE name = 'alembic_version'").fetchall()
+                rows = database.execute("SELECT version_num FROM alembic_version").fetchall() if tables else []
+            if rows:
+                _check_schema(uri, str(rows[0][0]))
+            yield
+    except sqlite3.Error as error:
+        if "locked" in str(error):
+            raise _locked(file) from None
+        raise StoreError(f"cannot use the tracking database {file}: {error}; set tracking.folder elsewhere") from None
+    except OSError as error:
+        raise StoreError(f"cannot write to {folder}: {error.strerror}; set tracking.folder elsewhere") from None
+
+
+def _check_schema(uri: str, found: str) -> None:
+    """MLflow migrates some old databases without asking and refuses others; a person should make the copy first."""
+    from alembic.script import ScriptDirectory
+
+    mlflow = _mlflow()
+    script = ScriptDirectory(str(Path(str(mlflow.__file__)).parent / "store" / "db_migrations"))
+    if found == script.get_current_head():
+        return
+    if found in {revision.revision for revision in script.walk_revisions()}:
+        command = f"mlflow db upgrade {shlex.quote(uri)}"
+        raise StoreError(f"{uri} was made by an older MLflow; copy the file, then run: {command}")
+    raise StoreError(
+        f"{uri} was made by another MLflow than {mlflow.__version__} (schema {found}); "
+        "install a newer MLflow, or set tracking.folder elsewhere"
+    )
+
+
+def _host() -> str:
+    """The name of this host, and a hash of where process ids mean the same: the machine and its pid namespace."""
+    place = ""
+    with suppress(OSError):
+        place = os.readlink("/proc/self/ns/pid")
+        place += Path("/etc/machine-id").read_text(encoding="ascii")
+    return f"{socket.gethostname()}-{hashlib.sha256(place.encode()).hexdigest()[:8]}"
+
+
+def process_started(pid: int) -> str:
+    """When the process began, in the words of its system, so that a reused pid is another process.
+
+    "gone" when there is no such process, or it is dead and not yet waited for; "" where this cannot be known (Windows).
+    """
+    if Path("/proc/self/stat").exists():
+        try:
+            line = Path(f"/proc/{pid}/stat").read_bytes()
+        except OSError:
+            return "gone"
+        # The command, in parentheses, may hold spaces; the start time is field 22 (proc_pid_stat(5)).
+        state, *fields = line.rpartition(b")")[2].decode("ascii").split()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return "gone" if state in "ZX" else f"{boot}:{fields[18]}"
+    try:
+        command = ["ps", "-o", "lstart=", "-p", str(pid)]
+        listed = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
+    except OSError:
+        return ""
+    return listed.stdout.strip() or "gone"
