@@ -103,11 +103,10 @@ class Endpoint(BaseModel):
 
         fields = {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_tokens}
         body = {name: value for name, value in fields.items() if value is not None} | self.options | dict(options or {})
+        sent: Any = [dict(message) for message in messages]
         client = self._client()
         try:
-            completion: Any = client.chat.completions.create(
-                model=self.model, messages=[dict(message) for message in messages], extra_body=body  # type: ignore[misc]
-            )
+            completion: Any = client.chat.completions.create(model=self.model, messages=sent, extra_body=body)
         except (openai.OpenAIError, ValueError) as error:
             self._explain(error)
         try:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import date
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Literal, TypeVar, cast
 
 SCHEMA_VERSION = 1
@@ -250,11 +250,15 @@ class Score:
             raise ValueError(f"{self.definition} on {self.question_id}: a score without a value needs a reason")
 
 
-@lru_cache(maxsize=None)
+_type_adapters: dict[type, Any] = {}
+
+
 def _type_adapter(kind: type) -> Any:
     from pydantic import TypeAdapter
 
-    return TypeAdapter(kind)
+    if kind not in _type_adapters:
+        _type_adapters[kind] = TypeAdapter(kind)
+    return _type_adapters[kind]
 
 
 def to_json(value: Any) -> str:

@@ -87,7 +87,7 @@ def task(config: DictConfig) -> Outcome:
         raise ConfigError("a dry run shows the plan of a sweep of one variable at a time; here there is none")
     if alone and hydra.mode == RunMode.MULTIRUN:
         plain["trial"].update(_cartesian(list(hydra.overrides.task)))
-    choices = {str(group): str(choice) for group, choice in hydra.runtime.choices.items()}
+    choices = {str(g): str(c) for g, c in hydra.runtime.choices.items() if not str(g).startswith("hydra/")}
     outcome = run(plain, choices, Path(hydra.runtime.output_dir))
     if alone:
         console.show_run(outcome)

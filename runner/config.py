@@ -153,14 +153,14 @@ def resolve(config: DictConfig | Mapping[str, Any]) -> dict[str, Any]:
     from omegaconf.errors import OmegaConfBaseException
 
     if not isinstance(config, DictConfig):
-        return {key: value for key, value in config.items() if key != "hydra"}
+        return {str(key): value for key, value in config.items() if key != "hydra"}
     plain: dict[str, Any] = {}
-    for key in config:
+    for key in map(str, config):
         if key == "hydra":
             continue
         try:
             node = config._get_node(key)
-            plain[str(key)] = OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else config[key]
+            plain[key] = OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else config[key]
         except OmegaConfBaseException as error:
             place = error.full_key or key
             raise ConfigError(

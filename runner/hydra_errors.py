@@ -19,8 +19,8 @@ def explained(error: Exception) -> str | None:
 
     if isinstance(error, OverrideParseException):
         return f"cannot read the override {error.override!r}: {_first(error)}. {QUOTING}"
-    if isinstance(error, MissingConfigException) and error.options:
-        return _unknown_option(error.missing_cfg_file or "", error.options)
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file and "/" in error.missing_cfg_file:
+        return _unknown_option(error.missing_cfg_file, error.options or (), str(error))
     if isinstance(error, HydraException | OmegaConfBaseException):
         cause = error.__cause__
         return _told(str(error) if cause is None else f"{error}\n{cause}")
@@ -31,12 +31,18 @@ def _first(error: Exception) -> str:
     return str(error).splitlines()[0].rstrip(".")
 
 
-def _unknown_option(file: str, options: Sequence[str]) -> str:
+def _unknown_option(file: str, options: Sequence[str], text: str) -> str:
+    from runner.config import known_keys
+
     group, _, option = file.rpartition("/")
+    options = options or [known.partition("=")[2] for known in known_keys().get(group, ())]
     near = get_close_matches(option, options, n=1)
     hint = f"did you mean {near[0]}? " if near else ""
-    text = f" A text for the model goes into {group}.template. {QUOTING}" if " " in option else ""
-    return f"{group}={option}: there is no such option ({hint}known here: {', '.join(options)}).{text}"
+    known = f" ({hint}known here: {', '.join(options)})" if options else ""
+    origin = re.match(r"In '([^']+)'", text)
+    place = f"{origin[1]}, defaults list: " if origin and origin[1] != "config" else ""
+    advice = f" A text for the model goes into {group}.template. {QUOTING}" if " " in option else ""
+    return f"{place}{group}={option}: there is no such option{known}.{advice}"
 
 
 def _told(text: str) -> str:

@@ -52,12 +52,17 @@ class Prompted:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer or the reason why there is none, the prompt that was sent, and the seconds it took."""
+    """An answer, or text and refused None and the reason why there is none; with the prompt that was sent and the
+    seconds it took."""
 
-    answer: Answer | None
-    error: str | None
     prompt: str
     seconds: float
+    error: str | None = None
+    text: str | None = None
+    refused: bool | None = None
+    citations: tuple[int, ...] = ()
+    tokens_in: int | None = None
+    tokens_out: int | None = None
 
 
 def records(experiment: Experiment, test_set: TestSet, store: StageStore, progress: Progress) -> tuple[Record, ...]:
@@ -78,19 +83,14 @@ def records(experiment: Experiment, test_set: TestSet, store: StageStore, progre
             dropped=tuple(Dropped(chunks[p], reason) for p, reason in prompted[i].dropped),
             labelled=labelled[i],
             prompt=answers[i].prompt,
-            answer=(answer := answers[i].answer) and answer.text,
-            citations=answer.citations if answer else (),
-            refused=answer.refused if answer else None,
+            answer=answers[i].text,
+            citations=answers[i].citations,
+            refused=answers[i].refused,
             usage=(
                 StageUsage("retrieve", retrieved[i].seconds),
                 StageUsage("rerank", reranked[i].seconds),
                 StageUsage("assemble", prompted[i].seconds),
-                StageUsage(
-                    "generate",
-                    answers[i].seconds,
-                    answer.tokens_in if answer else None,
-                    answer.tokens_out if answer else None,
-                ),
+                StageUsage("generate", answers[i].seconds, answers[i].tokens_in, answers[i].tokens_out),
             ),
             error=answers[i].error,
         )
@@ -141,8 +141,10 @@ class System:
             return Output("no vectors", lambda: None), Output("no vectors", lambda: None)
         cause = embedder.fingerprint
         if isinstance(embedder, TextEmbedder):
-            passages = self.store.output("embed_passages", (cause, corpus), lambda: self._encode("passage"))
-            return passages, self.store.output("embed_queries", (cause, asked), lambda: self._encode("query"))
+            return (
+                self.store.output("embed_passages", (cause, corpus), lambda: self._encode("passage")),
+                self.store.output("embed_queries", (cause, asked), lambda: self._encode("query")),
+            )
         both = self.store.output(
             "embed", (cause, corpus, asked), lambda: embedder.embed(self._texts(), [q.text for q in self.questions])
         )
@@ -240,8 +242,10 @@ class System:
                 else:
                     found, seconds = answer()
             except ComponentError as error:
-                return Answered(None, str(error), sent, 0.0)
-            return Answered(found, None, sent, seconds)
+                return Answered(sent, 0.0, str(error))
+            return Answered(
+                sent, seconds, None, found.text, found.refused, found.citations, found.tokens_in, found.tokens_out
+            )
 
         answers = list(self._concurrently(generate, generator.concurrency))
         if any(answered.error for answered in answers):

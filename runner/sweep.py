@@ -155,7 +155,7 @@ def plan_table(planned: Plan) -> list[dict[str, Any]]:
 
 def sweep_table(result: SweepResult) -> list[dict[str, Any]]:
     """The result as rows for a file: one for each run and definition, with the difference and its interval."""
-    table = []
+    table: list[dict[str, Any]] = []
     for row in result.rows:
         common = {"run": row.planned.label, "variable": row.planned.variable, "value": row.planned.value}
         if row.outcome is None:

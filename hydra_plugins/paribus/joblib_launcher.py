@@ -65,7 +65,7 @@ class JoblibLauncher(Launcher):
         from joblib import parallel_config
 
         if self.scheduler is None:
-            return nullcontext() if self.n_jobs == 1 else parallel_config("loky")
+            return nullcontext()
         from runner.errors import MissingExtra
 
         try:
@@ -73,7 +73,8 @@ class JoblibLauncher(Launcher):
         except ImportError:
             raise MissingExtra('launcher=dask needs the package distributed: pip install "paribus[dask]"') from None
         Client(self.scheduler)
-        return parallel_config("dask")
+        backend: AbstractContextManager[Any] = parallel_config("dask")
+        return backend
 
 
 def _run(

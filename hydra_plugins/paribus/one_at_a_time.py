@@ -35,9 +35,8 @@ class OneAtATime(Sweeper):
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         from hydra.core.plugins import Plugins
 
-        self.config = config
-        self.hydra_context = hydra_context
-        self.launcher = Plugins.instance().instantiate_launcher(
+        self.composed, self.loader = config, hydra_context.config_loader
+        self.jobs = Plugins.instance().instantiate_launcher(
             hydra_context=hydra_context, task_function=task_function, config=config
         )
 
@@ -45,7 +44,7 @@ class OneAtATime(Sweeper):
         from runner.sweep import Sweep
 
         fixed, variables = self._split(arguments)
-        sweep = Sweep(self.config, self._compose, self._launch)
+        sweep = Sweep(self.composed, self._compose, self._launch)
         return sweep.run(fixed, variables)
 
     def _split(self, arguments: list[str]) -> tuple[list[str], list[Any]]:
@@ -55,8 +54,8 @@ class OneAtATime(Sweeper):
         from runner.errors import ConfigError
         from runner.plan import Variable
 
-        parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
-        preset = [_expression(name, values) for name, values in preset_variables(self.config.sweep).items()]
+        parser = OverridesParser.create(config_loader=self.loader)
+        preset = [_expression(name, values) for name, values in preset_variables(self.composed.sweep).items()]
         fixed: list[str] = []
         variables: dict[str, Variable] = {}
         for number, override in enumerate(parser.parse_overrides([*preset, *arguments])):
@@ -78,7 +77,7 @@ class OneAtATime(Sweeper):
         from runner.plan import Composed
 
         try:
-            config = self.hydra_context.config_loader.load_sweep_config(self.config, verbatim(overrides))
+            config = self.loader.load_sweep_config(self.composed, verbatim(overrides))
         except Exception as error:
             sentence = explained(error)
             if sentence is None:
@@ -91,7 +90,7 @@ class OneAtATime(Sweeper):
             [*verbatim(fixed), *(f"trial.{key}={quoted(escape(value))}" for key, value in trial.items())]
             for fixed, trial in jobs
         ]
-        returns = self.launcher.launch(overrides, initial_job_idx=first_index)
+        returns = self.jobs.launch(overrides, initial_job_idx=first_index)
         # _return_value, because return_value raises what a failed job raised.
         return [done._return_value for done in returns]
 

@@ -70,10 +70,11 @@ class SizedChunker(Chunker, ABC):
     def pieces(
         self, text: str, separators: Sequence[str] = SEPARATORS, special_tokens: int = 0
     ) -> list[tuple[int, int]]:
-        """`text` cut by langchain at `size - overlap`, each piece then extended backwards by up to `overlap`; no blank ones.
+        """`text` cut by langchain at `size - overlap`, each piece then extended backwards by up to `overlap`.
 
-        An extension begins at the start of a word, or of a token where it holds no start of a word. special_tokens:
-        added to the length of every part that is measured. A single character that is longer than that stands alone.
+        Blank pieces are left out. An extension begins at the start of a word, or of a token where it holds no start of
+        a word. special_tokens: added to the length of every part that is measured. A single character that is longer
+        than that stands alone.
         """
         from langchain_text_splitters import RecursiveCharacterTextSplitter
 

@@ -33,7 +33,7 @@ class LsaEmbedder(Embedder):
         import numpy as np
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.utils.extmath import randomized_svd
-        from threadpoolctl import threadpool_limits
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
         words = TfidfVectorizer(sublinear_tf=True, stop_words="english")
         analyse = words.build_analyzer()

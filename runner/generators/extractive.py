@@ -28,7 +28,8 @@ _EMPTY_WORDS = frozenset(
 
 _NUMBERS = {"a single": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _COUNTED = re.compile(
-    rf"\b({'|'.join(_NUMBERS)}|[1-9]\d?)(?: or (?:fewer|less|two|three|four|five|six))? (?:\w+,? )?sentences?\b", re.IGNORECASE
+    rf"\b({'|'.join(_NUMBERS)}|[1-9]\d?)(?: or (?:fewer|less|two|three|four|five|six))? (?:\w+,? )?sentences?\b",
+    re.IGNORECASE,
 )
 _BRIEF = re.compile(r"\b(?:brief|briefly|concise|concisely|short|shortly)\b", re.IGNORECASE)
 _FULL = re.compile(r"\b(?:detailed|in detail|thorough|thoroughly|comprehensive|comprehensively|fully)\b", re.IGNORECASE)

@@ -32,7 +32,8 @@ class LateInteractionReranker(TokenVectors, Reranker):
 
         def directions(tokens: NDArray[int64]) -> NDArray[float32]:
             vectors: NDArray[float32] = self.vectors[tokens]
-            return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+            return vectors
 
         asked, counts = np.unique(np.array(next(self.tokens([query])), dtype=np.int64), return_counts=True)
         if not len(asked):

@@ -85,7 +85,7 @@ def test_every_key_has_a_comment(file: Path) -> None:
         (["retriever._target_=nothing.here"], ["does not name an importable class"]),
         (["retriever._target_=runner.chunkers.fixed.FixedChunker"], ["is not a Retriever"]),
         (["~retriever._target_"], ["retriever._target_"]),
-        (["~chunker"], ["chunker is missing"]),
+        (["~prompt"], ["prompt is missing"]),
         (["chunker.unit=${nope}"], ["chunker.unit: ", "nope"]),
         (["+metrics.note=${oc.env:NO_SUCH_VARIABLE}"], ["metrics.note: ", "NO_SUCH_VARIABLE"]),
         (["prompt=Answer, briefly: {question}"], ["prompt=Answer, briefly: {question}", "quoted twice"]),
@@ -127,7 +127,7 @@ def test_an_unknown_option_lists_the_options_and_nothing_else(say: Say) -> None:
         ("_target_: spine_stubs.Overlap\nk: 5\npaus: 1.0\n", "retriever.paus is not a known key (did you mean retriever.pause?"),
         ("defaults:\n  - optioal dense\n  - _self_\n", "'optioal' in 'optioal dense' is not a keyword; did you mean optional?"),
         ("defaults:\n  - optioal /reranker: none\n", "'optioal' in 'optioal /reranker' is not a keyword"),
-        ("defaults:\n  - dens\n", "retriever=dens: there is no such option (did you mean dense?"),
+        ("defaults:\n  - dens\n", "retriever/mine, defaults list: retriever=dens: there is no such option (did you mean dense?"),
         ("k: [1\n", "mine.yaml cannot be read as YAML"),
         ("k: 1\nk: 2\n", "mine.yaml cannot be read as YAML"),
         ("- k\n", "mine.yaml"),
@@ -198,7 +198,8 @@ def test_any_text_arrives_from_a_prompt_file_in_the_model_call(tmp_path: Path, t
 
     template = f"{text}{{question}}"
     (tmp_path / "prompt").mkdir(exist_ok=True)
-    write_yaml(tmp_path, "prompt/any", _target_="runner.prompts.chat.ChatPrompt", template=template)
+    keys = {"_target_": "runner.prompts.chat.ChatPrompt", "template": template}
+    (tmp_path / "prompt/any.yaml").write_text(yaml.safe_dump(keys, default_style='"'))
     loaded = VerbatimConfigSource(provider="test", path=f"paribus://{tmp_path}").load_config("prompt/any").config
     composed = OmegaConf.merge(OmegaConf.create({"prompt": {}}), {"prompt": loaded})
     plain = OmegaConf.to_container(composed.prompt, resolve=True)

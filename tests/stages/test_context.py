@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.stages.contracts import ComponentContract, assert_nothing_forgotten
 
 from adapters.schema import Chunk, Ranked
 from runner.assemblers.budget import BudgetAssembler
 from runner.stage import Assembler, Context
+from tests.stages.contracts import ComponentContract, assert_nothing_forgotten
 
 
 def ranking(*texts: str) -> list[Ranked]:
@@ -43,9 +43,11 @@ class AssemblerContract(ComponentContract[Assembler]):
     def use(self, component: Assembler) -> Context:
         return component.assemble(ranking("one", "two", "one"))
 
-    @settings(suppress_health_check=[HealthCheck.differing_executors])
+    @settings(deadline=None, suppress_health_check=[HealthCheck.differing_executors])
     @given(texts=st.lists(st.text(max_size=6), max_size=9), budget=st.integers(1, 20) | st.none(), drop=st.booleans())
-    def test_every_chunk_is_in_the_context_or_dropped_once(self, texts: list[str], budget: int | None, drop: bool) -> None:
+    def test_every_chunk_is_in_the_context_or_dropped_once(
+        self, texts: list[str], budget: int | None, drop: bool
+    ) -> None:
         given = ranking(*texts)
         assembler = self.build(max_tokens=budget, tokenizer="characters", drop_duplicates=drop)
         context = assembler.assemble(given)
@@ -72,7 +74,9 @@ class TestReversed(AssemblerContract):
 
 
 @pytest.mark.parametrize(
-    ("order", "expected"), [("rank", "abcde"), ("reversed", "edcba"), ("edges", "acedb")], ids=["rank", "reversed", "edges"]
+    ("order", "expected"),
+    [("rank", "abcde"), ("reversed", "edcba"), ("edges", "acedb")],
+    ids=["rank", "reversed", "edges"],
 )
 def test_order(order: Any, expected: str) -> None:
     assert "".join(texts(BudgetAssembler(order=order).assemble(ranking(*"abcde")))) == expected
@@ -85,7 +89,10 @@ def test_the_first_that_does_not_fit_ends_the_taking() -> None:
 
 
 def test_a_budget_that_is_met_exactly_is_kept() -> None:
-    assert texts(BudgetAssembler(max_tokens=4, tokenizer="characters").assemble(ranking("12", "34", "5"))) == ["12", "34"]
+    assert texts(BudgetAssembler(max_tokens=4, tokenizer="characters").assemble(ranking("12", "34", "5"))) == [
+        "12",
+        "34",
+    ]
 
 
 def test_a_best_chunk_beyond_the_budget_leaves_nothing() -> None:
@@ -94,6 +101,7 @@ def test_a_best_chunk_beyond_the_budget_leaves_nothing() -> None:
     assert reasons(context) == [("1234", "budget"), ("1", "budget")]
 
 
+@settings(deadline=None)
 @given(lengths=st.lists(st.integers(1, 9), max_size=8), budget=st.integers(1, 40))
 def test_a_larger_budget_holds_all_that_a_smaller_one_held(lengths: list[int], budget: int) -> None:
     given = ranking(*(str(i) * length for i, length in enumerate(lengths)))

@@ -270,18 +270,18 @@ class TestEndpoint(TextEmbedderContract):
         "model": "bge-m3",
         "options": {"dimensions": 64},
         "batch_size": 8,
-        "query_prefix": "",
-        "passage_prefix": "",
+        "query_prefix": "query: ",
+        "passage_prefix": "passage: ",
     }
     refused: ClassVar[list[tuple[str, Any]]] = [("base_url", "localhost"), ("batch_size", 0), ("max_attempts", 0)]
 
     @pytest.fixture(autouse=True)
-    def _server(self, answering_stub: AnsweringStub) -> None:
+    def _server(self, answering_stub: AnsweringStub) -> None:  # noqa: F811
         self.stub = answering_stub
         answering_stub.answer_with(lambda body: embeddings(*(hash_vector(text).tolist() for text in body["input"])))
 
     def build(self, **changes: Any) -> Any:
-        return super().build(**{"base_url": self.stub.base_url, **changes})
+        return super().build(**{"base_url": self.stub.base_url, "query_prefix": "", "passage_prefix": "", **changes})
 
     def test_the_fingerprint_is_the_same_in_another_process(self) -> None:
         pytest.skip("the address of the stub differs; the generator with the same fields is held to it")
@@ -292,8 +292,8 @@ class TestEndpoint(TextEmbedderContract):
         assert rows == pytest.approx(np.array([hash_vector(f"p: {text}") for text in PASSAGES]), abs=1e-6)
 
     def test_blank_texts_are_not_sent(self) -> None:
-        self.build().embed(["", "a"], ())
-        assert self.stub.requests[0].body["input"] == [".", "search_document: a"]
+        self.build(passage_prefix="p: ").embed(["", "a"], ())
+        assert self.stub.requests[0].body["input"] == [".", "p: a"]
 
     def test_a_refusal_of_the_endpoint_is_a_sentence(self) -> None:
         self.stub.script(status(404))

