@@ -45,13 +45,22 @@ def hydra_habit(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     shape = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
-        "paribus", description="RAG experiments in which one thing changes at a time.", epilog=EXIT_CODES, formatter_class=shape
+        "paribus",
+        description="RAG experiments in which one thing changes at a time.",
+        epilog=EXIT_CODES,
+        formatter_class=shape,
     )
     parser.add_argument("--version", action="version", version=f"paribus {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, (summary, usage, epilog) in _COMMANDS.items():
         command = commands.add_parser(
-            name, help=summary, description=summary, usage=usage, epilog=f"{epilog}\n{EXIT_CODES}", formatter_class=shape, allow_abbrev=False
+            name,
+            help=summary,
+            description=summary,
+            usage=usage,
+            epilog=f"{epilog}\n{EXIT_CODES}",
+            formatter_class=shape,
+            allow_abbrev=False,
         )
         command.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
         if name == "sweep":
@@ -75,7 +84,9 @@ def _guarded(options: argparse.Namespace, rest: list[str]) -> int:
     except ParibusError as error:
         return _told(error, error.exit_code)
     except KeyboardInterrupt:
-        return _told("stopped. What was finished is kept, and the same command goes on from there.", ExitCode.INTERRUPTED)
+        return _told(
+            "stopped. What was finished is kept, and the same command goes on from there.", ExitCode.INTERRUPTED
+        )
     except Exception as error:
         from runner.hydra_errors import explained
 
@@ -89,10 +100,15 @@ def _dispatch(options: argparse.Namespace, rest: list[str]) -> int:
     from runner.app import launch
 
     os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
-    if options.command == "sweep":
+    showing = any(argument.partition("=")[0] in _SHOWING for argument in rest)
+    if options.command == "sweep" and not showing:
         rest = ["-m", *rest, *(["++sweep.dry_run=true"] if options.dry_run else [])]
     launch(rest)
     return ExitCode.OK
+
+
+_SHOWING = {"--cfg", "-c", "--info", "-i", "--hydra-help", "--shell-completion", "-sc"}
+"""Hydra's options that print and do not run; they do not go together with its -m."""
 
 
 def _told(message: object, code: ExitCode) -> int:

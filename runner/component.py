@@ -72,7 +72,9 @@ class Component(BaseModel):
             return version(package)
         except PackageNotFoundError:
             command = f'pip install "paribus[{self.extra}]"' if self.extra else f"pip install {package}"
-            raise MissingExtra(f"{self.target} needs the package {package}, which is not installed: {command}") from None
+            raise MissingExtra(
+                f"{self.target} needs the package {package}, which is not installed: {command}"
+            ) from None
 
 
 def _is_ours(kind: type) -> bool:
@@ -103,7 +105,9 @@ def build(config: Mapping[str, Any], kind: type[C], group: str) -> C:
             f"{group}._target_={target!r} does not name an importable class ({error}); write package.module.Class"
         ) from error
     if not (isinstance(found, type) and issubclass(found, kind)):
-        raise ConfigError(f"{group}._target_={target!r} is not a {kind.__name__}; it must derive from {kind.__module__}.{kind.__name__}")
+        raise ConfigError(
+            f"{group}._target_={target!r} is not a {kind.__name__}; it must derive from {kind.__module__}.{kind.__name__}"
+        )
     try:
         return found(**fields)
     except ValidationError as error:

@@ -184,7 +184,9 @@ def experiment(config: DictConfig | Mapping[str, Any]) -> Experiment:
             continue
         try:
             if not isinstance(value, Mapping):
-                raise ConfigError(f"{name}={value!r} is not a mapping; choose one of conf/{name}/ or write _target_ and its keys")
+                raise ConfigError(
+                    f"{name}={value!r} is not a mapping; choose one of conf/{name}/ or write _target_ and its keys"
+                )
             parts[name] = build(value, kind, name)
         except ConfigError as error:
             faults.append(str(error))
@@ -210,11 +212,12 @@ def preset_variables(config: DictConfig) -> dict[str, list[Any] | str]:
     try:
         return Sweep(**resolve(config)).variables
     except ValidationError as error:
-        raise ConfigError("\n".join(explain(fault, "sweep", tuple(Sweep.model_fields)) for fault in error.errors())) from None
+        known = tuple(Sweep.model_fields)
+        raise ConfigError("\n".join(explain(fault, "sweep", known) for fault in error.errors())) from None
 
 
 def known_keys() -> dict[str, list[str]]:
-    """Every key that some YAML knows (`retriever`, `retriever.k`, `chunker.overlap`, ...) and the options that have it."""
+    """Every key that some YAML has (`retriever`, `retriever.k`, `chunker.overlap`, ...) and the options it is in."""
     import yaml
 
     from runner.app import conf_dir, extra_folders

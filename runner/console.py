@@ -89,7 +89,9 @@ def show_sweep(result: SweepResult) -> None:
     _print(table)
     counts = ", ".join(f"{_header(key)} {_over(done[0].means[key])}" for key in keys if key in done[0].means)
     note(f"Questions counted: {counts}")
-    note("* the 95% paired bootstrap interval of the difference excludes 0. Without it: cannot be told from noise here.")
+    note(
+        "* the 95% paired bootstrap interval of the difference excludes 0. Without it: cannot be told from noise here."
+    )
     for row in result.rows:
         if row.not_comparable:
             note(f"{row.planned.label}: no difference is shown: {row.not_comparable}")

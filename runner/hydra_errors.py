@@ -70,8 +70,15 @@ def _unknown_key(key: str) -> str:
     known = known_keys()
     if files := known.get(key):
         group = key.partition(".")[0]
-        return f"{key} is not a key of the option that is chosen for {group}; it is one of {', '.join(files)}"
+        return (
+            f"{key} is not a key of the option that is chosen for {group}; it is one of {', '.join(files)}. "
+            f"Where its class knows it all the same, add it: +{key}=…"
+        )
     near = get_close_matches(key, known, n=1, cutoff=0.5)
     parent = key.rpartition(".")[0]
-    hint = f"did you mean {near[0]}?" if near else f"print what is known {f'under {parent} ' if parent else ''}with --cfg job"
+    hint = (
+        f"did you mean {near[0]}?"
+        if near
+        else f"print what is known {f'under {parent} ' if parent else ''}with --cfg job"
+    )
     return f"{key} is not a known key: {hint}"

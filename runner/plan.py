@@ -29,7 +29,7 @@ class Composed:
 
 @dataclass(frozen=True)
 class Variable:
-    """What is swept, and the values as they are typed on the command line. prefix: `+` or `++` where the key is added."""
+    """What is swept, and the values as they are typed on the command line. prefix: `+` or `++` where a key is added."""
 
     name: str
     values: tuple[str, ...]

@@ -118,7 +118,9 @@ class Sweep:
     ) -> list[Row]:
         jobs = [(planned.overrides, self._trial(planned, parent, baseline)) for planned in runs]
         before = values(baseline.folder) if baseline else {}
-        return [_row(planned, end, baseline, before) for planned, end in zip(runs, self.launch(jobs, first), strict=True)]
+        return [
+            _row(planned, end, baseline, before) for planned, end in zip(runs, self.launch(jobs, first), strict=True)
+        ]
 
     def _trial(self, planned: PlannedRun, parent: str | None, baseline: Outcome | None) -> dict[str, str]:
         trial = {
@@ -181,4 +183,3 @@ def sweep_table(result: SweepResult) -> list[dict[str, Any]]:
                 }
             )
     return table
-

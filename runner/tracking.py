@@ -22,6 +22,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic, time
 from types import ModuleType
@@ -133,8 +134,11 @@ class Tracker:
         self._settings = settings
         self._uri = tracking_uri(settings)
         self._where = _place(self._uri)
-        with _fresh_database(self._uri), _impatient():
-            self._client = self._call(_mlflow().MlflowClient, tracking_uri=self._uri)
+        client = partial(self._call, _mlflow().MlflowClient, tracking_uri=self._uri)
+        if self._uri.startswith("sqlite:///"):
+            _migrate_once(self._uri, client)
+        with _impatient():
+            self._client = client()
             self._experiment_id = self._call(self._open_experiment)
 
     def _open_experiment(self) -> str:
@@ -169,17 +173,12 @@ class Tracker:
     def close_stale(self) -> list[str]:
         """End the RUNNING runs whose process on this host is gone, as KILLED, and return their ids.
 
-        Runs of other hosts are left alone, and so are all runs where process start times cannot be read (Windows).
+        Runs of other hosts are left alone, and so are all runs where process start times cannot be read (Windows). Looks
+        at 1,000 runs, the newest first.
         """
         query = f"attributes.status = 'RUNNING' and tags.`paribus.host` = '{_host()}'"
-        runs: list[Any] = []
-        token = None
-        while token != "":
-            page = self._call(self._client.search_runs, [self._experiment_id], query, page_token=token)
-            runs += page
-            token = page.token or ""
         gone = []
-        for run in runs:
+        for run in self._call(self._client.search_runs, [self._experiment_id], query):
             pid, started = (run.data.tags.get(f"paribus.{name}", "") for name in ("pid", "process_started"))
             if started and pid.isdecimal() and process_started(int(pid)) != started:
                 reason = f"process {pid} ended without closing this run"
@@ -496,6 +495,7 @@ def _mlflow() -> ModuleType:
 
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     import mlflow
 
     for name, level in (("alembic", WARNING), ("mlflow", WARNING), ("mlflow.store.db.utils", CRITICAL)):
@@ -508,7 +508,7 @@ def _impatient() -> Iterator[None]:
     """Without this, MLflow tries a server that is down for about four minutes, which is right in the middle of a run
     and wrong at its start and on Ctrl-C (MLFLOW_HTTP_REQUEST_* in mlflow/environment_variables.py).
     """
-    wanted = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "10"}
+    wanted = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "20"}
     unset = [name for name in wanted if name not in os.environ]
     os.environ.update({name: wanted[name] for name in unset})
     try:
@@ -525,62 +525,57 @@ def _locked(where: object) -> StoreError:
     )
 
 
-@contextmanager
-def _fresh_database(uri: str) -> Iterator[None]:
-    """Check a sqlite database and keep other processes out until the block has used it once.
+def _checked_schema(file: Path) -> str | None:
+    """The schema version of a database that can be written to; None = a fresh one. Raises sqlite3.Error."""
+    with closing(sqlite3.connect(file, timeout=LOCK_WAIT, isolation_level=None)) as database:
+        database.execute("BEGIN IMMEDIATE")
+        tables = database.execute("SELECT name FROM sqlite_master WHERE name = 'alembic_version'").fetchall()
+        rows = database.execute("SELECT version_num FROM alembic_version").fetchall() if tables else []
+    return str(rows[0][0]) if rows else None
 
-    The first use of a fresh database runs MLflow's schema migration, which fails when several processes start it, and
-    MLflow spends 100 s on a database that cannot be opened. The lock is a sqlite file because those work everywhere and
-    are released when their process dies. Raises StoreError.
+
+def _migrate_once(uri: str, create: Callable[[], object]) -> None:
+    """Call `create`, which runs MLflow's schema migration, on a fresh sqlite database; check any other.
+
+    The migration fails when several processes start it. The lock is a sqlite file because those work everywhere and are
+    released when their process dies. The check comes first because MLflow spends 100 s on a database that cannot be
+    opened, and migrates some old ones without asking. Raises StoreError.
     """
-    if not uri.startswith("sqlite:///"):
-        yield
-        return
-    file = Path(uri.removeprefix("sqlite:///"))
-    folder = file.parent
-    if "?" in str(file):
-        raise StoreError(f"{file}: a database URI cannot hold a '?'; set tracking.folder to a folder without it")
-    if not file.exists() and (old := next(folder.glob("*/meta.yaml"), None)):
-        raise StoreError(
-            f"{folder} holds an old MLflow file store ({old}), which MLflow no longer writes to; move it away, or set "
-            "tracking.folder to another folder"
-        )
+    from alembic.script import ScriptDirectory
+
+    file, version = Path(uri.removeprefix("sqlite:///")), _mlflow().__version__
+    script = ScriptDirectory(str(Path(str(_mlflow().__file__)).parent / "store" / "db_migrations"))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise PermissionError(13, "Permission denied")
+        if "?" in uri:
+            raise OSError(22, "a database URI cannot hold a '?'")
+        if not file.exists() and (old := next(file.parent.glob("*/meta.yaml"), None)):
+            raise OSError(22, f"{old} belongs to an old MLflow file store, which MLflow {version} does not write to")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if not os.access(file.parent, os.W_OK | os.X_OK):
+            raise OSError(13, "Permission denied")
+        if _checked_schema(file) == script.get_current_head():
+            return
         with closing(sqlite3.connect(file.with_suffix(".lock"), timeout=LOCK_WAIT, isolation_level=None)) as lock:
             lock.execute("BEGIN EXCLUSIVE")
-            with closing(sqlite3.connect(file, timeout=LOCK_WAIT, isolation_level=None)) as database:
-                database.execute("BEGIN IMMEDIATE")
-                tables = database.execute("SELECT name FROM sqlite_master WHERE name = 'alembic_version'").fetchall()
-                rows = database.execute("SELECT version_num FROM alembic_version").fetchall() if tables else []
-            if rows:
-                _check_schema(uri, str(rows[0][0]))
-            yield
+            found = _checked_schema(file)
+            if found is None:
+                create()
+            elif found in {revision.revision for revision in script.walk_revisions()} - {script.get_current_head()}:
+                raise StoreError(
+                    f"{file} was made by an older MLflow than {version}; copy the file, then run: "
+                    f"mlflow db upgrade {shlex.quote(uri)}"
+                )
+            elif found != script.get_current_head():
+                raise StoreError(
+                    f"{file} was made by a newer MLflow than {version} (schema {found}); install that, or set "
+                    "tracking.folder to another folder"
+                )
     except sqlite3.Error as error:
         if "locked" in str(error):
             raise _locked(file) from None
-        raise StoreError(f"cannot use the tracking database {file}: {error}; set tracking.folder elsewhere") from None
+        raise StoreError(f"cannot use {file}: {error}; set tracking.folder to another folder") from None
     except OSError as error:
-        raise StoreError(f"cannot write to {folder}: {error.strerror}; set tracking.folder elsewhere") from None
-
-
-def _check_schema(uri: str, found: str) -> None:
-    """MLflow migrates some old databases without asking and refuses others; a person should make the copy first."""
-    from alembic.script import ScriptDirectory
-
-    mlflow = _mlflow()
-    script = ScriptDirectory(str(Path(str(mlflow.__file__)).parent / "store" / "db_migrations"))
-    if found == script.get_current_head():
-        return
-    if found in {revision.revision for revision in script.walk_revisions()}:
-        command = f"mlflow db upgrade {shlex.quote(uri)}"
-        raise StoreError(f"{uri} was made by an older MLflow; copy the file, then run: {command}")
-    raise StoreError(
-        f"{uri} was made by another MLflow than {mlflow.__version__} (schema {found}); "
-        "install a newer MLflow, or set tracking.folder elsewhere"
-    )
+        raise StoreError(f"cannot use {file}: {error.strerror}; set tracking.folder to another folder") from None
 
 
 def _host() -> str:

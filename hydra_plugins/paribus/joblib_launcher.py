@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hydra.core.config_store import ConfigStore
 from hydra.core.utils import JobReturn, JobStatus
@@ -27,9 +27,7 @@ class JoblibLauncherConf:
     scheduler: str | None = None
 
 
-ConfigStore.instance().store(
-    group="hydra/launcher", name="paribus_joblib", node=JoblibLauncherConf, provider="paribus"
-)
+ConfigStore.instance().store(group="hydra/launcher", name="paribus_joblib", node=JoblibLauncherConf, provider="paribus")
 
 
 class JoblibLauncher(Launcher):
@@ -54,12 +52,25 @@ class JoblibLauncher(Launcher):
         returns: list[JobReturn] = []
         with self._backend():
             try:
-                for done in Parallel(n_jobs=min(self.n_jobs, len(jobs)), return_as="generator")(jobs):
+                for done in Parallel(n_jobs=self._processes(len(jobs)), return_as="generator")(jobs):
                     returns.append(done)
-            except RuntimeError as error:  # a worker was killed: joblib ends the whole call
-                reason = RuntimeError(f"its worker process ended: {str(error).splitlines()[0]}")
-                returns += [_failed(list(job_overrides[i]), reason) for i in range(len(returns), len(jobs))]
+            except RuntimeError:  # a worker was killed: joblib ends the whole call and does not say by which job
+                for i in range(len(returns), len(jobs)):
+                    returns.append(self._alone(jobs[i], list(job_overrides[i])))
         return returns
+
+    def _processes(self, jobs: int) -> int:
+        """At least two where several are allowed: with one, joblib would run the job in this process."""
+        return self.n_jobs if self.n_jobs < 2 else max(2, min(self.n_jobs, jobs))
+
+    def _alone(self, job: Any, overrides: list[str]) -> JobReturn:
+        """Run one job that a killed worker may have had, with no other beside it that it could take down."""
+        from joblib import Parallel
+
+        try:
+            return cast(JobReturn, Parallel(n_jobs=self._processes(2))([job])[0])
+        except RuntimeError as error:
+            return _failed(overrides, RuntimeError(f"its worker process ended: {str(error).splitlines()[0]}"))
 
     def _backend(self) -> AbstractContextManager[Any]:
         from joblib import parallel_config

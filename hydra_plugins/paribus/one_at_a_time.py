@@ -105,7 +105,9 @@ def _values(override: Override) -> list[str]:
     if not values:
         raise ConfigError(f"{override.input_line}: no option of that group matches, so there is nothing to sweep")
     # Hydra's own strings escape what is special and forget about line ends; quotes keep everything.
-    return [_literal(value) if isinstance(value, str) else Override._get_value_element_as_str(value) for value in values]
+    return [
+        _literal(value) if isinstance(value, str) else Override._get_value_element_as_str(value) for value in values
+    ]
 
 
 def _expression(name: str, values: Any) -> str:
@@ -151,5 +153,5 @@ def _refuse_split_prompt(override: Override) -> None:
         raise ConfigError(
             f"{override.input_line}: the commas make this text several values. Put each prompt in a file of "
             f"conf/prompt and sweep the names (prompt=plain,cited), or quote each text inside the argument: "
-            f"'{override.get_key_element()}=\"…\",\"…\"'"
+            f'\'{override.get_key_element()}="…","…"\''
         )

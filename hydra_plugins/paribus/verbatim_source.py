@@ -86,7 +86,9 @@ class VerbatimConfigSource(FileConfigSource):
                 result = super().load_config(config_path)
         except (YAMLError, UnicodeDecodeError, OSError) as error:
             told = re.sub(r'in "[^"]*", ', "", " ".join(str(error).split()))
-            raise ConfigError(f"{path} cannot be read as YAML: {told}. Put texts in quotes, or in a block (|-)") from error
+            raise ConfigError(
+                f"{path} cannot be read as YAML: {told}. Put texts in quotes, or in a block (|-)"
+            ) from error
         if not OmegaConf.is_dict(result.config):
             raise ConfigError(f"{path} is no mapping of keys to values")
         _check_keywords(result.config, path)

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from pydantic import model_validator
 
+from runner.errors import ComponentError
 from runner.stage import Chunker
 from runner.tokens import TokenizerName, atoms, count
 
@@ -92,7 +93,11 @@ class SizedChunker(Chunker, ABC):
             strip_whitespace=False,
         )
         ends = list(accumulate(map(len, splitter.split_text(text)), initial=0))
-        assert ends[-1] == len(text), "RecursiveCharacterTextSplitter lost text"
+        if ends[-1] != len(text):
+            raise ComponentError(
+                f"langchain's splitter made {ends[-1]} characters of {len(text)} with separators={list(separators)}; "
+                "offsets cannot be known"
+            )
         spans = [(start, end) for start, end in pairwise(ends) if not text[start:end].isspace()]
         if not self.overlap:
             return spans

@@ -22,7 +22,7 @@ class LsaEmbedder(Embedder):
 
     packages: ClassVar[tuple[str, ...]] = ("scikit-learn", "scipy", "numpy")
 
-    dimensions: PositiveInt = 256
+    dimensions: PositiveInt = 512
     """At most; a corpus of fewer passages or words gives fewer."""
     iterations: NonNegativeInt = 4
     """Power iterations of the randomised decomposition (Halko et al. 2011); more are more exact and slower."""

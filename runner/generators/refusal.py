@@ -52,8 +52,9 @@ def declines(answer: str) -> bool:
     too, say what little the sources hold ("They only cover ..."), or be a courtesy. So a partial answer ("The text does
     not say when. It was built by ...") is an answer.
 
-    On the 477 answers of mt-rag-human (IBM/mt-rag-benchmark, cc5b1d4) it finds 15; read one by one, all 15 decline and
-    no other answer declines as a whole.
+    On the 477 answers of mt-rag-human (IBM/mt-rag-benchmark, cc5b1d4) it finds 15; read one by one, all 15 decline.
+    Among the others, those with a declining word in their first 150 characters were read: none declines as a whole. The
+    rule was written with these answers in view, so this is no independent measure. English only.
     """
     text = answer.replace("’", "'").lower()
     sentences = [text[start:end].strip() for start, end in sentence_spans(text)]

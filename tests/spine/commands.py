@@ -21,7 +21,12 @@ DOCUMENTS = {
     "travel": "Train tickets are booked by the office.\n\nFlights need the consent of a manager in writing.",
 }
 QUESTIONS = [
-    ("q1", "Where are bicycles parked ?", "In the yard behind the kitchen.", ("bikes", "in the yard behind the kitchen")),
+    (
+        "q1",
+        "Where are bicycles parked ?",
+        "In the yard behind the kitchen.",
+        ("bikes", "in the yard behind the kitchen"),
+    ),
     ("q2", "Who buys the coffee beans ?", "Ada.", ("coffee", "Beans are bought by Ada")),
     ("q3", "Which journeys need the consent of a manager ?", "Flights.", ("travel", "Flights need the consent")),
     ("q4", "What does a lorry cost ?", None, None),

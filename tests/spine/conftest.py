@@ -1,9 +1,9 @@
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,23 +13,28 @@ from tests.spine.commands import FAST, Said, Say, write_test_set, write_yaml
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory: `data` holds the test set, `more` YAML of the stubs, for --config-dir."""
     work = tmp_path / "work"
     write_test_set(work / "data")
-    write_yaml(work / "more", "retriever/stub", _target_="spine_stubs.Overlap", k=5, at=[], fault="none", mended_by=None)
-    write_yaml(work / "more", "generator/echo", _target_="spine_stubs.Echo", log=None, fails=[], stops_at=None)
-    write_yaml(work / "more", "reranker/shortest", _target_="spine_stubs.Shortest", candidates=4, short_of=0)
-    write_yaml(work / "more", "chunker/backwards", _target_="spine_stubs.Backwards")
+    stubs = {
+        "retriever/stub": {"_target_": "spine_stubs.Overlap", "k": 5, "at": [], "fault": "none"},
+        "generator/echo": {"_target_": "spine_stubs.Echo", "log": None, "fails": [], "stops_at": None},
+        "reranker/shortest": {"_target_": "spine_stubs.Shortest", "candidates": 4, "short_of": 0},
+        "chunker/backwards": {"_target_": "spine_stubs.Backwards", "size": 9},
+    }
+    for name, keys in stubs.items():
+        write_yaml(work / "more", name, **keys)
     monkeypatch.chdir(work)
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
-    yield work
+    return work
 
 
 @pytest.fixture
 def say(folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Say:
     """Runs `paribus …` in this process, on the test set and the stubs."""
     monkeypatch.setattr(sys, "argv", ["paribus"])
+    monkeypatch.setattr(logging.root, "handlers", list(logging.root.handlers))  # Hydra's --info leaves one behind
 
     def command(name: str, *arguments: str, fast: bool = True) -> Said:
         capfd.readouterr()

@@ -8,15 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from pydantic import Field
+
 from runner.errors import ComponentError
-from runner.stage import Answer, Chunker, Generator, Query, Reranker, Request, Retriever
+from runner.stage import Answer, Chunker, Generator, Query, Request, Reranker, Retriever
 
 
 class Overlap(Retriever):
     """Ranks by the number of words in common; the fault that `fault` names happens for the k in `at`."""
 
     uses_vectors: ClassVar[bool] = False
-    at: list[int] = []
+    at: tuple[int, ...] = Field((), strict=False)
     fault: str = "none"
     mended_by: str | None = None
     """A file that takes the fault away; incidental, so that mending changes no key."""
@@ -48,7 +50,7 @@ class Echo(Generator):
     paid: ClassVar[bool] = True
     incidental: ClassVar[frozenset[str]] = frozenset({"concurrency", "log", "fails", "stops_at"})
     log: str | None = None
-    fails: list[str] = []
+    fails: tuple[str, ...] = Field((), strict=False)
     """Questions (by a word in them) for which there is no answer."""
     stops_at: str | None = None
     """A word in a question at which the process is interrupted."""
@@ -67,6 +69,8 @@ class Echo(Generator):
 
 class Backwards(Chunker):
     """Breaks the contract: spans out of order."""
+
+    size: int
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         return [(5, 9), (0, 4)]

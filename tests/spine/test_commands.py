@@ -16,8 +16,24 @@ from tests.spine.commands import FAST, ROOT, Say, config_of, scores_of, write_ya
 
 PYTHON = Path(sys.executable)
 PARIBUS = PYTHON.parent / "paribus"
-HEAVY = "mlflow ragas deepeval trulens torch sklearn pandas numpy hydra omegaconf pydantic joblib rich yaml openai".split()
-FRAMEWORKS = "ragas deepeval trulens torch mlflow pandas langchain openai".split()
+HEAVY = [
+    "mlflow",
+    "ragas",
+    "deepeval",
+    "trulens",
+    "torch",
+    "sklearn",
+    "pandas",
+    "numpy",
+    "hydra",
+    "omegaconf",
+    "pydantic",
+    "joblib",
+    "rich",
+    "yaml",
+    "openai",
+]
+FRAMEWORKS = ["ragas", "deepeval", "trulens", "torch", "mlflow", "pandas", "langchain", "openai"]
 
 
 def imported(code: str, cwd: Path) -> set[str]:
@@ -80,7 +96,12 @@ def test_exit_codes_tell_done_from_failed_from_wrong(say: Say) -> None:
 
 
 def test_a_person_never_sees_a_traceback(say: Say) -> None:
-    for arguments in (["chunker=backwards"], ["retriever.k=0"], ["dataset.path=nowhere"], ["tracking.folder=data/documents.jsonl"]):
+    for arguments in (
+        ["chunker=backwards"],
+        ["retriever.k=0"],
+        ["dataset.path=nowhere"],
+        ["tracking.folder=data/documents.jsonl"],
+    ):
         said = say("run", *arguments)
         assert said.code in (1, 2)
         assert said.err.startswith("paribus: ")
@@ -107,7 +128,7 @@ def test_json_is_one_document_and_nothing_else_on_stdout(say: Say, arguments: li
 
 def test_tables_fit_a_hundred_columns_and_carry_no_colour_codes(say: Say, folder: Path) -> None:
     write_yaml(folder / "more", "prompt/a_very_long_name_of_a_prompt_that_goes_on_and_on", _target_="runner.prompts.chat.ChatPrompt",
-               template="{context} {question}")  # fmt: skip
+               template="{context} {question}", passage="{text}")  # fmt: skip
     said = say("sweep", "retriever.k=1,2", "prompt=a_very_long_name_of_a_prompt_that_goes_on_and_on", "metrics=retrieval",
                "prompt.passage='{text} [bold]not markup[/bold]  ä',\"{text}\"")  # fmt: skip
     assert said.code == 0, said.err
@@ -126,7 +147,14 @@ def test_hydras_own_options_still_work(say: Say) -> None:
 
 @pytest.mark.parametrize("launcher", ["serial", "joblib"])
 def test_the_basic_sweeper_runs_the_product_and_marks_it(say: Say, folder: Path, launcher: str) -> None:
-    said = say("sweep", "hydra/sweeper=basic", f"launcher={launcher}", "retriever.k=1,2", "prompt=plain,cited", "context.order=rank")
+    said = say(
+        "sweep",
+        "hydra/sweeper=basic",
+        f"launcher={launcher}",
+        "retriever.k=1,2",
+        "prompt=plain,cited",
+        "context.order=rank",
+    )
     assert said.code == 0, said.err
     configs = sorted((folder / "mlruns/results").glob("*/*/config.yaml"))
     trials = [config_of({"folder": str(path.parent)})["trial"] for path in configs]
@@ -179,7 +207,9 @@ def test_a_read_only_working_directory_is_told(say: Say, folder: Path) -> None:
     assert "Traceback" not in said.err
 
 
-@pytest.mark.parametrize("command", [["run"], ["sweep", "retriever.k=1"], ["sweep", "retriever.k=1", "launcher=joblib"]])
+@pytest.mark.parametrize(
+    "command", [["run"], ["sweep", "retriever.k=1"], ["sweep", "retriever.k=1", "launcher=joblib"]]
+)
 def test_a_folder_that_cannot_be_made_is_told(say: Say, command: list[str]) -> None:
     said = say(*command, "tracking.folder=data/documents.jsonl")
     assert said.code == 1

@@ -20,7 +20,11 @@ from tests.spine.commands import Say, config_of, values_of, write_yaml
 
 def compose(overrides: Sequence[str]) -> Composed:
     """A stand-in for Hydra: three keys, and one that follows another."""
-    config: dict[str, Any] = {"retriever": {"k": "5"}, "chunker": {"size": "200", "overlap": "0"}, "context": {"n": "1"}}
+    config: dict[str, Any] = {
+        "retriever": {"k": "5"},
+        "chunker": {"size": "200", "overlap": "0"},
+        "context": {"n": "1"},
+    }
     for override in overrides:
         key, _, value = override.partition("=")
         group, _, field = key.partition(".")
@@ -71,7 +75,7 @@ def test_every_fault_of_every_run_is_told_at_once() -> None:
         if composed.config["retriever"]["k"] in ("7", "8"):
             raise ConfigError(f"no {composed.config['retriever']['k']}")
 
-    with pytest.raises(ConfigError, match="retriever.k=7: no 7\nretriever.k=8: no 8"):
+    with pytest.raises(ConfigError, match=r"retriever.k=7: no 7\nretriever.k=8: no 8"):
         planned(Variable("retriever.k", ("7", "8", "9")), check=check)
 
 
@@ -119,7 +123,10 @@ def test_what_is_no_variable_cannot_be_swept(say: Say, override: str) -> None:
             ["chunker=fixed,recursive", "chunker.size=60,90"],
             [("chunker", "fixed"), ("chunker.size", "90")],
         ),
-        (['prompt.passage="{text}, then","a {text}"'], [("prompt.passage", v) for v in ('"{text}, then"', '"a {text}"')]),
+        (
+            ['prompt.passage="{text}, then","a {text}"'],
+            [("prompt.passage", v) for v in ('"{text}, then"', '"a {text}"')],
+        ),
         (['prompt.passage=choice("{text}, then")'], [("prompt.passage", "'{text}, then'")]),
         (["chunker.separators=[' '],['x']"], [("chunker.separators", "[' ']"), ("chunker.separators", "['x']")]),
     ],
@@ -132,7 +139,7 @@ def test_every_way_to_write_values(say: Say, arguments: list[str], expected: lis
 
 
 def test_presets_hold_lists_options_expressions_and_hostile_texts(say: Say, folder: Path) -> None:
-    texts = ["{text}, then", "it's \"{text}\" \\", "a\n{text}\tä ${x} \\${y} #: %s", " {text} ", "{text}\\'"]
+    texts = ["{text}, then", 'it\'s "{text}" \\', "a\n{text}\tä ${x} \\${y} #: %s", " {text} ", "{text}\\'"]
     escaped = [text.replace("\\${y}", "\\\\\\${y}").replace(" ${x}", " \\${x}") for text in texts]
     write_yaml(
         folder / "more",
@@ -159,7 +166,9 @@ def test_presets_hold_lists_options_expressions_and_hostile_texts(say: Say, fold
 
 def test_the_command_line_wins_over_the_preset_and_may_set_its_baseline(say: Say) -> None:
     said = say("sweep", "--json", "--dry-run", "sweep=k", "retriever.k=8")
-    assert [(run["value"], run["baseline"]) for run in said.json["runs"][1:]] == [(k, "8") for k in ("3", "5", "12", "20")]
+    assert [(run["value"], run["baseline"]) for run in said.json["runs"][1:]] == [
+        (k, "8") for k in ("3", "5", "12", "20")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ MARKUP = st.lists(
 ).map("".join)
 WARRANTY = "The warranty lasts exactly thirty-six months from purchase."
 ENGLISH = (
-    "# Heading\n\nThe first paragraph has two sentences. This is the second, which is somewhat longer than the first.\n\n"
+    "# Heading\n\nThe first paragraph has two sentences. This is the second, which is a good deal longer.\n\n"
     "Another paragraph follows; it mentions Dr. Smith, who paid $3.50 at 5 p.m. on Monday.\n- a list\n- of points\n\n"
 ) * 8
 quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.differing_executors])

@@ -106,7 +106,7 @@ def refused(settings: Tracking) -> str:
 def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     said = refused(Tracking(folder=str(tmp_path / "file" / "mlruns")))
-    assert f"cannot write to {tmp_path}/file/mlruns: Not a directory; set tracking.folder elsewhere" in said
+    assert said == f"cannot use {tmp_path}/file/mlruns/mlflow.db: Not a directory; set tracking.folder to another folder"
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
@@ -128,7 +128,7 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
 def test_an_old_file_store(tmp_path: Path) -> None:
     (tmp_path / "0").mkdir()
     (tmp_path / "0" / "meta.yaml").touch()
-    assert "0/meta.yaml), which MLflow no longer writes to; move it away" in refused(Tracking(folder=str(tmp_path)))
+    assert "0/meta.yaml belongs to an old MLflow file store, which MLflow 3." in refused(Tracking(folder=str(tmp_path)))
     assert not (tmp_path / "mlflow.db").exists()
 
 
@@ -144,7 +144,7 @@ def test_a_database_without_its_driver(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("version", "said"),
-    [("90e64c465722", "copy the file, then run: mlflow db upgrade sqlite:///"), ("f00", "install a newer MLflow")],
+    [("90e64c465722", "copy the file, then run: mlflow db upgrade sqlite:///"), ("f00", "was made by a newer MLflow than 3.")],
     ids=["older", "newer"],
 )
 def test_a_database_of_another_mlflow(folder: Path, version: str, said: str) -> None:
@@ -196,7 +196,7 @@ def test_a_lock_that_is_let_go_is_waited_for(tracker: Tracker, monkeypatch: pyte
 
 def test_a_deleted_experiment(tracker: Tracker, client: Any, folder: Path) -> None:
     client.delete_experiment(client.get_experiment_by_name("paribus").experiment_id)
-    assert "mlflow experiments restore --experiment-id 1" in refused(Tracking(folder=str(folder)))
+    assert "mlflow experiments restore --experiment-id 2" in refused(Tracking(folder=str(folder)))
 
 
 def test_a_folder_that_was_moved(tracker: Tracker, folder: Path, tmp_path: Path) -> None:

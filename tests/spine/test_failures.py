@@ -1,0 +1,132 @@
+"""What fails costs only itself: other runs go on, finished work is kept, and everything is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spine.commands import FAST, Say, config_of, scores_of
+
+PARIBUS = Path(sys.executable).parent / "paribus"
+
+
+def computed(rows: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
+    """Stage calls by run, of the runs that computed something."""
+    return {row["run"]: row["outcome"]["computed"] for row in rows if row["outcome"] and row["outcome"]["computed"]}
+
+
+POINTS = ("retriever.k=5,7,8,9", "retriever.at=[7,8]", "++retriever.mended_by=mended")
+
+
+@pytest.mark.parametrize("fault", ["value", "component"])
+def test_case_50_two_of_four_points_fail_and_only_they_run_again(say: Say, folder: Path, fault: str) -> None:
+    first = say("sweep", "--json", *POINTS, f"retriever.fault={fault}")
+    assert first.code == 1
+    rows = {row["run"]: row for row in first.json["rows"]}
+    assert [run for run, row in rows.items() if row["outcome"]] == ["baseline", "retriever.k=9"]
+    boom = {"value": "ValueError: boom at k={}", "component": "other boom at k={}"}[fault]
+    for k in (7, 8):
+        assert rows[f"retriever.k={k}"]["error"] == boom.format(k)
+        assert f"retriever.k={k}: {boom.format(k)}" in first.err
+    (folder / "mended").touch()
+    second = say("sweep", "--json", *POINTS, f"retriever.fault={fault}")
+    assert second.code == 0, second.err
+    assert sorted(computed(second.json["rows"])) == ["retriever.k=7", "retriever.k=8"]
+    assert computed(second.json["rows"])["retriever.k=7"]["retrieve"] == 1
+    third = say("sweep", *POINTS, f"retriever.fault={fault}")
+    assert "nothing recomputed" in third.err
+
+
+def test_a_failed_baseline_stops_its_variants_and_says_so(say: Say, folder: Path) -> None:
+    said = say("sweep", "--json", "retriever.k=5,6", "retriever.at=[5]", "retriever.fault=value")
+    assert said.code == 1
+    assert [row["error"] for row in said.json["rows"]] == ["ValueError: boom at k=5", "not run: the baseline failed"]
+    assert "Traceback" not in said.err
+    assert not list(folder.glob("mlruns/results/*/1/summary.json"))
+
+
+def test_processes_give_what_one_process_gives_bit_for_bit(say: Say) -> None:
+    values = ("retriever.k=1,2,3", "prompt=cited")
+    one = say("sweep", "--json", *values, "tracking.folder=one").json["rows"]
+    many = say("sweep", "--json", *values, "tracking.folder=many", "launcher=joblib", "hydra.launcher.n_jobs=2")
+    assert many.code == 0, many.err
+    assert [row["run"] for row in one] == [row["run"] for row in many.json["rows"]]
+    for serial, parallel in zip(one, many.json["rows"], strict=True):
+        assert scores_of(serial["outcome"]) == scores_of(parallel["outcome"])
+        assert serial["differences"] == parallel["differences"]
+        assert config_of(serial["outcome"])["trial"]["value"] == config_of(parallel["outcome"])["trial"]["value"]
+
+
+@pytest.mark.slow
+def test_a_killed_worker_costs_its_own_run_only(say: Say) -> None:
+    said = say(
+        "sweep", "--json", "retriever.k=5,6,7,8", "retriever.at=[7]", "retriever.fault=kill", "launcher=joblib",
+        "hydra.launcher.n_jobs=2", "++retriever.mended_by=mended",
+    )  # fmt: skip
+    assert said.code == 1
+    rows = {row["run"]: row for row in said.json["rows"]}
+    assert [run for run, row in rows.items() if not row["outcome"]] == ["retriever.k=7"]
+    assert "worker" in rows["retriever.k=7"]["error"]
+    assert "Traceback" not in said.err
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    command = [PARIBUS, "sweep", f"--config-dir={folder / 'more'}", *FAST, *arguments]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("launcher", ["serial", "joblib"])
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_an_interrupted_sweep_says_so_and_goes_on_from_there(say: Say, folder: Path, sent: int, launcher: str) -> None:
+    points = ("retriever.k=1,2,3", f"launcher={launcher}", "++retriever.pause=0.5")
+    process = start(folder, *points)
+    deadline = time.monotonic() + 60
+    while not list(folder.glob("mlruns/results/*/0/summary.json")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1)
+    os.kill(process.pid, sent)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "What was finished is kept" in err
+    assert "Traceback" not in err
+    again = say("sweep", "--json", *points, "++retriever.pause=0.0")
+    assert again.code == 0, again.err
+    rows = again.json["rows"]
+    assert "baseline" not in computed(rows)
+    assert all("chunk" not in calls and "index" not in calls for calls in computed(rows).values())
+
+
+def test_a_failed_question_costs_only_itself_and_is_tried_again(say: Say, folder: Path) -> None:
+    log = folder / "log"
+    first = say("run", "--json", f"generator.log={log}", "generator.fails=[coffee]")
+    assert first.code == 0, first.err
+    assert first.json["notes"] == ["1 questions have no answer; the first: q2: no answer for coffee"]
+    assert len(log.read_text().splitlines()) == 4
+    second = say("run", "--json", f"generator.log={log}")
+    assert second.json["notes"] == []
+    assert log.read_text().splitlines()[4:] == ["Who buys the coffee beans ?"]
+
+
+def test_an_interrupt_in_the_middle_repeats_no_paid_call(say: Say, folder: Path) -> None:
+    log = folder / "log"
+    first = say("run", f"generator.log={log}", "generator.stops_at=journeys")
+    assert first.code == 130
+    assert "What was finished is kept" in first.err
+    assert say("run", f"generator.log={log}").code == 0
+    assert len(log.read_text().splitlines()) == len(set(log.read_text().splitlines())) == 4
+
+
+def test_a_broken_chunker_and_reranker_are_named(say: Say) -> None:
+    said = say("run", "chunker=backwards")
+    assert said.code == 1
+    assert "spine_stubs.Backwards returned the span [0, 4) after one that starts at 5, for document 'bikes'" in said.err
+    said = say("run", "reranker=shortest", "retriever.k=3", "reranker.short_of=1")
+    assert said.code == 1
+    assert "spine_stubs.Shortest returned 3 scores for 4 passages" in said.err
