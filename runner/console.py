@@ -1,5 +1,6 @@
 """What a person sees: plans and results as tables of at most 100 columns, or JSON for machines. The only place that
-prints results; everything said on the way goes to stderr."""
+prints results; everything said on the way goes to stderr.
+"""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def _unknown_option(file: str, options: Sequence[str], text: str) -> str:
 def _told(text: str) -> str:
     if ambiguous := re.search(r"Ambiguous value for argument '(.+)'", text):
         return (
-            f"{ambiguous[1]} is several values: `paribus sweep` (or -m) runs each of them, {_key(ambiguous[1])}=[…] is one "
+            f"{ambiguous[1]} is several values: `paribus sweep` (or -m) runs each, {_key(ambiguous[1])}=[…] is one "
             f"list. {QUOTING}"
         )
     missing = re.search(r"Key '([^']+)' is not in struct", text)

@@ -1,7 +1,7 @@
 """The order of the stages, and what each is keyed by. The only file that knows both.
 
-Every output hangs on the fingerprint of its stage and on the keys of the outputs that it reads, and is loaded or computed
-only when something downstream asks for it: a sweep over k embeds nothing, a repeated sweep computes nothing.
+Every output hangs on the fingerprint of its stage and on the keys of the outputs that it reads, and is loaded or
+computed only when something downstream asks for it: a sweep over k embeds nothing, a repeated sweep computes nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from adapters.schema import Chunk, Dropped, Question, Ranked, Record, StageUsage, fingerprint
 from runner.config import Experiment
@@ -34,26 +34,31 @@ PAID_BATCH = 64
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """A ranking as positions in the corpus with scores, best first, and the seconds it took."""
+    """A ranking as positions in the corpus with scores, best first, and the seconds it took; or the reason why there
+    is none."""
 
     positions: tuple[int, ...]
     scores: tuple[float, ...]
     seconds: float
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Prompted:
-    """Positions in the corpus that reach the prompt, in prompt order, and those dropped with the reason."""
+    """Positions in the corpus that reach the prompt, in prompt order, and those dropped with the reason; error: why
+    there was no ranking."""
 
     positions: tuple[int, ...]
     dropped: tuple[tuple[int, Literal["duplicate", "budget"]], ...]
     seconds: float
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
     """An answer, or text and refused None and the reason why there is none; with the prompt that was sent and the
-    seconds it took."""
+    seconds it took.
+    """
 
     prompt: str
     seconds: float
@@ -131,7 +136,8 @@ class System:
         chunks = tuple(chunk for document in documents for chunk in cut(self.experiment.chunker, document))
         if not chunks:
             raise ComponentError(
-                f"{self.experiment.chunker.target} made no chunk of {len(self.test_set.documents)} documents: they are blank"
+                f"{self.experiment.chunker.target} made no chunk of {len(self.test_set.documents)} documents: "
+                "they are blank"
             )
         return chunks
 
@@ -197,7 +203,10 @@ class System:
                 causes = (reranker.fingerprint, fingerprint([question, passages]))
                 return self.store.output("rerank_one", causes, lambda: reranker.scores(question, passages)).value()
 
-            new, seconds = _timed(scores)
+            try:
+                new, seconds = _timed(scores)
+            except ComponentError as error:
+                return Hits((), (), 0.0, str(error))
             if new is None:
                 return replace(hits, seconds=seconds)
             if len(new) != len(passages):
@@ -205,12 +214,14 @@ class System:
             order = sorted(range(len(new)), key=lambda j: (-new[j], j))
             return Hits(tuple(hits.positions[j] for j in order), tuple(float(new[j]) for j in order), seconds)
 
-        return [rerank(i) for i in self.progress.over("rerank", range(len(self.questions)))]
+        return _whole([rerank(i) for i in self.progress.over("rerank", range(len(self.questions)))])
 
     def _assemble(self) -> list[Prompted]:
         chunks, k = self.chunks.value(), self.experiment.retriever.k
 
         def assemble(hits: Hits) -> Prompted:
+            if hits.error:
+                return Prompted((), (), 0.0, hits.error)
             ranking = _ranking(chunks, hits)[:k]
             position = {id(ranked.chunk): p for ranked, p in zip(ranking, hits.positions, strict=False)}
             context, seconds = _timed(lambda: self.experiment.context.assemble(ranking))
@@ -220,13 +231,15 @@ class System:
                 seconds,
             )
 
-        return [assemble(hits) for hits in self.progress.over("assemble", self.reranked.value())]
+        return _whole([assemble(hits) for hits in self.progress.over("assemble", self.reranked.value())])
 
     def _generate(self) -> list[Answered]:
         chunks, prompted = self.chunks.value(), self.prompted.value()
         generator, prompt = self.experiment.generator, self.experiment.prompt
 
         def generate(i: int) -> Answered:
+            if error := prompted[i].error:
+                return Answered("", 0.0, error)
             passages = tuple(chunks[p].text for p in prompted[i].positions)
             messages = prompt.messages(self.questions[i].text, [chunks[p] for p in prompted[i].positions])
             request = Request(self.questions[i].text, passages, messages)
@@ -247,10 +260,7 @@ class System:
                 sent, seconds, None, found.text, found.refused, found.citations, found.tokens_in, found.tokens_out
             )
 
-        answers = list(self._concurrently(generate, generator.concurrency))
-        if any(answered.error for answered in answers):
-            raise NotKept(answers)
-        return answers
+        return _whole(list(self._concurrently(generate, generator.concurrency)))
 
     def _concurrently(self, task: Callable[[int], T], workers: int) -> Iterable[T]:
         indices = range(len(self.questions))
@@ -282,6 +292,22 @@ def cut(chunker: Chunker, document: Document) -> list[Chunk]:
         for start, end in spans
         if document.text[start:end].strip()
     ]
+
+
+class _Fallible(Protocol):
+    @property
+    def error(self) -> str | None: ...
+
+
+F = TypeVar("F", bound=_Fallible)
+
+
+def _whole(results: list[F]) -> list[F]:
+    """`results`, unless one of them is an error: then they are used now, and all that hangs on them is computed anew
+    next time. Raises NotKept."""
+    if any(result.error for result in results):
+        raise NotKept(results)
+    return results
 
 
 def _timed(work: Callable[[], T]) -> tuple[T, float]:

@@ -89,8 +89,8 @@ def plan(
         group = variable.name.split(".")[0]
         if group not in VARIABLES:
             faults.append(
-                f"{variable.name} is not a variable of the experiment, so it cannot be swept; variables are the keys and "
-                f"choices of {', '.join(VARIABLES)}"
+                f"{variable.name} is not a variable of the experiment, so it cannot be swept; variables are the keys "
+                f"and choices of {', '.join(VARIABLES)}"
             )
     if faults:
         raise ConfigError("\n".join(faults))
@@ -116,8 +116,8 @@ def plan(
             others = other_differences(baseline.composed, composed, variable.name)
             if others:
                 faults.append(
-                    f"{override} changes more than {variable.name}: {'; '.join(others)}. One variable at a time: remove "
-                    "the link between them, or sweep combinations with hydra/sweeper=basic"
+                    f"{override} changes more than {variable.name}: {'; '.join(others)}. One variable at a time: "
+                    "remove the link between them, or sweep combinations with hydra/sweeper=basic"
                 )
                 continue
             seen[identity] = override

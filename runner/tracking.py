@@ -24,7 +24,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from time import monotonic, time
+from time import monotonic, sleep, time
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -108,9 +108,9 @@ def tracking_uri(settings: Tracking) -> str:
         return f"sqlite:///{(settings.root / 'mlflow.db').as_posix()}"
     if settings.uri.startswith("sqlite:///"):
         return f"sqlite:///{Path(settings.uri.removeprefix('sqlite:///')).absolute().as_posix()}"
-    if not settings.uri.startswith("databricks") and "://" not in settings.uri or settings.uri.startswith("file:"):
+    if settings.uri.startswith("file:") or not ("://" in settings.uri or _is_remote(settings.uri)):
         raise StoreError(
-            f"tracking.uri={settings.uri!r} is a folder, which MLflow no longer writes to; "
+            "tracking.uri names a folder, which MLflow no longer writes to, or lacks http://; "
             "write sqlite:///<folder>/mlflow.db, or null for a database in tracking.folder"
         )
     return settings.uri
@@ -119,7 +119,7 @@ def tracking_uri(settings: Tracking) -> str:
 def ui_command(settings: Tracking) -> str:
     """The command that shows the tracking data in a browser, without credentials."""
     uri = tracking_uri(settings)
-    shown = str(redacted(uri))
+    shown = _without_credentials(uri)
     return f"open {shown}" if _is_remote(uri) else f"mlflow ui --backend-store-uri {shlex.quote(shown)}"
 
 
@@ -133,7 +133,7 @@ class Tracker:
     def __init__(self, settings: Tracking) -> None:
         self._settings = settings
         self._uri = tracking_uri(settings)
-        self._where = _place(self._uri)
+        self._where = _without_credentials(self._uri)
         client = partial(self._call, _mlflow().MlflowClient, tracking_uri=self._uri)
         if self._uri.startswith("sqlite:///"):
             _migrate_once(self._uri, client)
@@ -173,8 +173,8 @@ class Tracker:
     def close_stale(self) -> list[str]:
         """End the RUNNING runs whose process on this host is gone, as KILLED, and return their ids.
 
-        Runs of other hosts are left alone, and so are all runs where process start times cannot be read (Windows). Looks
-        at 1,000 runs, the newest first.
+        Runs of other hosts are left alone, and so are all runs where process start times cannot be read (Windows). It
+        looks at the newest 1,000.
         """
         query = f"attributes.status = 'RUNNING' and tags.`paribus.host` = '{_host()}'"
         gone = []
@@ -319,13 +319,17 @@ class Tracker:
             except StoreError:
                 raise
             except Exception as error:
-                locked = "database is locked" in str(error)
-                if locked and monotonic() < deadline:
-                    continue
-                raise _locked(self._where) if locked else self._fault(error) from None
+                # Two runs that log a new dataset at once: MLflow looks it up, then inserts it.
+                passing = re.search("database is locked|unique constraint", str(error), re.IGNORECASE)
+                if passing is None or monotonic() > deadline:
+                    raise self._fault(error) from None
+            sleep(0.1)
 
     def _fault(self, error: Exception) -> StoreError:
-        said = str(redacted(str(error))).strip().splitlines() or [type(error).__name__]
+        if "database is locked" in str(error):
+            return _locked(self._where)
+        text = str(redacted(str(error).replace(self._uri, self._where)))
+        said = text.strip().splitlines() or [type(error).__name__]
         cause: BaseException = error
         while (inner := cause.__cause__ or cause.__context__) is not None:
             cause = inner
@@ -484,9 +488,9 @@ def _is_remote(uri: str) -> bool:
     return uri.startswith(("http:", "https:", "databricks"))
 
 
-def _place(uri: str) -> str:
-    """The host of a server, or the URI of a file. What stands before the last '@' may be a password, slashes and all."""
-    return uri if uri.startswith("sqlite:") else uri.partition("://")[2].rpartition("@")[2].partition("/")[0]
+def _without_credentials(uri: str) -> str:
+    """All before the last '@' goes: people put passwords with '@' and '/' into URIs without quoting them."""
+    return uri if uri.startswith("sqlite:") else re.sub("(?<=://).*@", "", uri)
 
 
 def _mlflow() -> ModuleType:

@@ -1,7 +1,7 @@
 """The launcher `paribus_joblib`: the jobs of a sweep in several processes, on one machine or on a Dask cluster.
 
-Written here because hydra-joblib-launcher (1.2.0, 2022) lets one dead worker lose the results of all others and knows no
-Dask. Results come back in the order of the jobs, and a worker that dies costs the jobs it had, no more.
+Written here because hydra-joblib-launcher (1.2.0, 2022) lets one dead worker lose the results of all others and knows
+no Dask. Results come back in the order of the jobs, and a worker that dies costs the jobs it had, no more.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,8 @@ from omegaconf import DictConfig, open_dict
 @dataclass
 class JoblibLauncherConf:
     """n_jobs: processes; -1 = as many as there are cores. scheduler: address of a Dask scheduler (`tcp://host:8786`);
-    null = processes of this machine."""
+    null = processes of this machine.
+    """
 
     _target_: str = "hydra_plugins.paribus.joblib_launcher.JoblibLauncher"
     n_jobs: int = -1
@@ -37,9 +38,11 @@ class JoblibLauncher(Launcher):
         self.n_jobs, self.scheduler = n_jobs, scheduler
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        """Take what each job needs besides its overrides."""
         self.hydra_context, self.task_function, self.config = hydra_context, task_function, config
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+        """Run the jobs; their ends in the same order, those of killed workers as failed."""
         from hydra.core.singleton import Singleton
         from joblib import Parallel, delayed
 

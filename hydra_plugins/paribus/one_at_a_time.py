@@ -33,6 +33,7 @@ class OneAtATime(Sweeper):
     """Runs 1 + n + m jobs for n values of one variable and m of another."""
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        """Take what Hydra composed, and the launcher that it names."""
         from hydra.core.plugins import Plugins
 
         self.composed, self.loader = config, hydra_context.config_loader
@@ -41,6 +42,7 @@ class OneAtATime(Sweeper):
         )
 
     def sweep(self, arguments: list[str]) -> Any:
+        """Plan, run and show the sweep that the arguments and the preset describe."""
         from runner.sweep import Sweep
 
         fixed, variables = self._split(arguments)
@@ -49,7 +51,8 @@ class OneAtATime(Sweeper):
 
     def _split(self, arguments: list[str]) -> tuple[list[str], list[Any]]:
         """Overrides that hold for all runs, and the variables: those of the preset first, a name on the command line
-        taking the place of the same name in the preset."""
+        taking the place of the same name in the preset.
+        """
         from runner.config import preset_variables
         from runner.errors import ConfigError
         from runner.plan import Variable

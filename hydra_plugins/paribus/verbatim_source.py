@@ -1,6 +1,7 @@
 """Config files of paribus, read so that the text of a prompt stays as it is.
 
-In files of the group `prompt`, `${...}` is text, not interpolation: a prompt may speak about prices, shells or templates.
+In files of the group `prompt`, `${...}` is text, not interpolation: a prompt may speak about prices, shells or
+templates. The same holds for a quoted text for a key of a prompt on the command line.
 A mistyped keyword in a defaults list, which Hydra would skip, is an error.
 """
 
@@ -73,9 +74,11 @@ class VerbatimConfigSource(FileConfigSource):
 
     @staticmethod
     def scheme() -> str:
+        """What stands before `://`."""
         return "paribus"
 
     def load_config(self, config_path: str) -> ConfigResult:
+        """Read one file. Raises ConfigError naming the file where it is no YAML or has a misspelt keyword."""
         path = Path(self.path, self._normalize_file_name(config_path))
         if not path.exists():
             raise ConfigLoadError(f"Config not found : {path}")
@@ -121,6 +124,7 @@ class VerbatimSearchPath(SearchPathPlugin):
     """Has the folders of paribus read by `VerbatimConfigSource`. Other Hydra applications are left alone."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Put the scheme before the packaged folder, and the folders of --config-dir behind it."""
         from runner.app import conf_dir, extra_folders
 
         for element in search_path.get_path():

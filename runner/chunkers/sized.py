@@ -88,7 +88,7 @@ class SizedChunker(Chunker, ABC):
             separators=list(separators),
             chunk_size=self.size - self.overlap,
             chunk_overlap=0,
-            length_function=length,
+            length_function=len if self.unit == "characters" and not special_tokens else length,
             keep_separator=True,
             strip_whitespace=False,
         )

@@ -29,13 +29,11 @@ class Overlap(Retriever):
     def search(self, index: Any, vectors: Any, query: Query, depth: int) -> list[tuple[int, float]]:
         time.sleep(self.pause)
         if self.k in self.at and not (self.mended_by and Path(self.mended_by).exists()):
-            match self.fault:
-                case "value":
-                    raise ValueError(f"boom at k={self.k}")
-                case "component":
-                    raise ComponentError(f"other boom at k={self.k}")
-                case "kill":
-                    os._exit(3)
+            if self.fault == "kill":
+                os._exit(3)
+            if self.k % 2:
+                raise ValueError(f"boom at k={self.k}")
+            raise ComponentError(f"other boom at k={self.k}")
         words = set(query.text.lower().split())
         scored = [(position, float(len(words & set(text.lower().split())))) for position, text in enumerate(index)]
         return sorted(scored, key=lambda pair: (-pair[1], pair[0]))[:depth]

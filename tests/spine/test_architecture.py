@@ -32,34 +32,32 @@ ONLY_IN = {
 }
 """Package -> the files that may import it. runner/run.py and runner/sweep.py name omegaconf in annotations only."""
 
-NOT_AT_IMPORT = set(
-    [
-        "mlflow",
-        "ragas",
-        "deepeval",
-        "trulens",
-        "openai",
-        "torch",
-        "sentence_transformers",
-        "onnxruntime",
-        "sklearn",
-        "scipy",
-        "numpy",
-        "pandas",
-        "joblib",
-        "rich",
-        "bm25s",
-        "wordllama",
-        "tokenizers",
-        "safetensors",
-        "langchain_text_splitters",
-        "markdown_it",
-        "sentencex",
-        "Stemmer",
-        "distributed",
-        "threadpoolctl",
-    ]
-)
+NOT_AT_IMPORT = {
+    "mlflow",
+    "ragas",
+    "deepeval",
+    "trulens",
+    "openai",
+    "torch",
+    "sentence_transformers",
+    "onnxruntime",
+    "sklearn",
+    "scipy",
+    "numpy",
+    "pandas",
+    "joblib",
+    "rich",
+    "bm25s",
+    "wordllama",
+    "tokenizers",
+    "safetensors",
+    "langchain_text_splitters",
+    "markdown_it",
+    "sentencex",
+    "Stemmer",
+    "distributed",
+    "threadpoolctl",
+}
 """Packages that no module imports before it needs them."""
 
 SHARED_BASES = {

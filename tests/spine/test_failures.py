@@ -22,30 +22,25 @@ def computed(rows: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
     return {row["run"]: row["outcome"]["computed"] for row in rows if row["outcome"] and row["outcome"]["computed"]}
 
 
-POINTS = ("retriever.k=5,7,8,9", "retriever.at=[7,8]", "++retriever.mended_by=mended")
-
-
-@pytest.mark.parametrize("fault", ["value", "component"])
-def test_case_50_two_of_four_points_fail_and_only_they_run_again(say: Say, folder: Path, fault: str) -> None:
-    first = say("sweep", "--json", *POINTS, f"retriever.fault={fault}")
+def test_case_50_two_of_four_points_fail_and_only_they_run_again(say: Say, folder: Path) -> None:
+    points = ("sweep", "--json", "retriever.k=5,7,8,9", "retriever.at=[7,8]", "++retriever.mended_by=mended")
+    first = say(*points)
     assert first.code == 1
     rows = {row["run"]: row for row in first.json["rows"]}
     assert [run for run, row in rows.items() if row["outcome"]] == ["baseline", "retriever.k=9"]
-    boom = {"value": "ValueError: boom at k={}", "component": "other boom at k={}"}[fault]
-    for k in (7, 8):
-        assert rows[f"retriever.k={k}"]["error"] == boom.format(k)
-        assert f"retriever.k={k}: {boom.format(k)}" in first.err
+    for run, error in {"retriever.k=7": "ValueError: boom at k=7", "retriever.k=8": "other boom at k=8"}.items():
+        assert rows[run]["error"] == error
+        assert f"{run}: {error}" in first.err
+    assert "Traceback" not in first.err
     (folder / "mended").touch()
-    second = say("sweep", "--json", *POINTS, f"retriever.fault={fault}")
+    second = say(*points)
     assert second.code == 0, second.err
     assert sorted(computed(second.json["rows"])) == ["retriever.k=7", "retriever.k=8"]
     assert computed(second.json["rows"])["retriever.k=7"]["retrieve"] == 1
-    third = say("sweep", *POINTS, f"retriever.fault={fault}")
-    assert "nothing recomputed" in third.err
 
 
 def test_a_failed_baseline_stops_its_variants_and_says_so(say: Say, folder: Path) -> None:
-    said = say("sweep", "--json", "retriever.k=5,6", "retriever.at=[5]", "retriever.fault=value")
+    said = say("sweep", "--json", "retriever.k=5,6", "retriever.at=[5]")
     assert said.code == 1
     assert [row["error"] for row in said.json["rows"]] == ["ValueError: boom at k=5", "not run: the baseline failed"]
     assert "Traceback" not in said.err
@@ -82,9 +77,12 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["serial", "joblib"])
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
-def test_an_interrupted_sweep_says_so_and_goes_on_from_there(say: Say, folder: Path, sent: int, launcher: str) -> None:
+def test_an_interrupted_sweep_says_so_and_goes_on_from_there(
+    typed: Say, folder: Path, sent: int, launcher: str
+) -> None:
     points = ("retriever.k=1,2,3", f"launcher={launcher}", "++retriever.pause=0.5")
     process = start(folder, *points)
     deadline = time.monotonic() + 60
@@ -96,7 +94,10 @@ def test_an_interrupted_sweep_says_so_and_goes_on_from_there(say: Say, folder: P
     assert process.returncode == 130, err
     assert "What was finished is kept" in err
     assert "Traceback" not in err
-    again = say("sweep", "--json", *points, "++retriever.pause=0.0")
+    # In a process of its own too: fingerprints hold the source code, and an edit meanwhile would make the two differ.
+    again = typed(
+        PARIBUS, "sweep", "--json", f"--config-dir={folder / 'more'}", *FAST, *points, "++retriever.pause=0.0"
+    )
     assert again.code == 0, again.err
     rows = again.json["rows"]
     assert "baseline" not in computed(rows)

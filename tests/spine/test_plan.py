@@ -196,6 +196,10 @@ def test_what_cannot_be_planned_is_told_and_nothing_runs(
     assert not (folder / "mlruns").exists()
 
 
+def test_a_sweep_of_nothing_says_so(say: Say) -> None:
+    assert "nothing is swept" in say("sweep", "--dry-run", "retriever.k=1").err
+
+
 def test_a_wrong_preset_names_its_key(say: Say, folder: Path) -> None:
     write_yaml(folder / "more", "sweep/typo", variabels={"retriever.k": [1]})
     write_yaml(folder / "more", "sweep/kind", variables={"retriever.k": 3})

@@ -67,7 +67,8 @@ def test_a_score_has_a_value_or_a_reason() -> None:
 def result(questions: tuple[Question, ...], records: tuple[Record, ...]) -> RunResult:
     scorers = [scorer("labels/refusal_rate"), scorer("labels/answer_f1")]
     return RunResult(
-        name="r", config={"a": "ä\u2028"}, config_fingerprint="f", choices={}, dataset={}, records=records, questions=questions,
+        name="r", config={"a": "ä\u2028"}, config_fingerprint="f", choices={}, dataset={}, records=records,
+        questions=questions,
         definitions={s.key: s.definition for s in scorers}, scores=score(scorers, questions, records), environment={},
         calls={"computed": {}, "reused": {}}, started="2026-01-01T00:00:00.000Z", seconds=0.1,
     )  # fmt: skip

@@ -133,7 +133,10 @@ import sys, time
 from pathlib import Path
 from runner.store import StageStore
 store = StageStore(Path(sys.argv[1]))
-print(sum(store.output("stage", ("cause", str(n)), lambda: (time.sleep(0.01), list(range(50_000)))[1]).value()[-1] for n in range(20)))
+def slow():
+    time.sleep(0.01)
+    return list(range(50_000))
+print(sum(store.output("stage", ("cause", str(n)), slow).value()[-1] for n in range(20)))
 """
 
 

@@ -106,9 +106,7 @@ def test_a_process_that_nobody_waited_for_is_gone() -> None:
     ],
     ids=["paribus", "other", "ctrl-c", "exit", "awkward"],
 )
-def test_how_a_run_ends(
-    tracker: Tracker, client: Any, error: BaseException, status: str, reason: str | None
-) -> None:
+def test_how_a_run_ends(tracker: Tracker, client: Any, error: BaseException, status: str, reason: str | None) -> None:
     with pytest.raises(type(error)), tracker.run("run", Trial(), {}) as handle:
         raise error
     run = client.get_run(handle.run_id)

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from runner.tracking import NAME_LIMIT, PREFIXES, definition_key, metric_name, safe_artifact_name
 
 TRICKY = st.lists(
-    st.sampled_from(["_", "_at_", "at", "@", "x", "_x", "_x5f_", "x2e", "/", ".", "..", "=", ":", "n", "delta", "é", "0"]),
+    st.sampled_from(
+        ["_", "_at_", "at", "@", "x", "_x", "_x5f_", "x2e", "/", ".", "..", "=", ":", "n", "delta", "é", "0"]
+    ),
     max_size=12,
 ).map("".join)
 KEYS = st.one_of(st.text(max_size=30), TRICKY)
@@ -81,7 +83,20 @@ def test_long_keys_keep_apart_and_say_that_they_cannot_be_read_back() -> None:
     assert definition_key(metric_name("a" * (NAME_LIMIT - 1))) == "a" * (NAME_LIMIT - 1)
 
 
-AWKWARD = ["../../x", "/etc/x", "a/b", "a_b", "C:\\data\\a.txt", "C:/data/a.txt", "", ".", "..", "été", "q\x00", "a" * 999]
+AWKWARD = [
+    "../../x",
+    "/etc/x",
+    "a/b",
+    "a_b",
+    "C:\\data\\a.txt",
+    "C:/data/a.txt",
+    "",
+    ".",
+    "..",
+    "été",
+    "q\x00",
+    "a" * 999,
+]
 
 
 def test_awkward_ids_become_distinct_files_inside_the_folder(tmp_path: Path) -> None:
