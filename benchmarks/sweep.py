@@ -27,12 +27,12 @@ from typing import Any
 
 VARIANTS = {
     "chunker.size=200,400,1600": 3,
-    "embedder=lsa": 1,
+    "embedder=wordllama,lsa": 1,
     "retriever=bm25,hybrid": 2,
     "retriever.k=3,10": 2,
-    "reranker=late_interaction": 1,
+    "reranker=none,late_interaction": 1,
     "prompt=concise,strict": 2,
-    "context=edges": 1,
+    "context=budget,edges": 1,
 }
 """1 + 12 runs."""
 

@@ -82,7 +82,7 @@ class Sweep:
         settings = experiment(planned.baseline.composed.config)
         console.show_plan(planned)
         if not planned.variants:
-            console.note("nothing is swept: give a variable several values (retriever.k=3,5,10), or choose a preset (sweep=k)")
+            console.note("nothing is swept: give a variable several values (retriever.k=3,5,10), or choose a preset")
         if settings.sweep.dry_run:
             return planned
         began = perf_counter()

@@ -78,8 +78,9 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launcher", ["serial", "joblib"])
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+@pytest.mark.parametrize(
+    ("sent", "launcher"), [(signal.SIGINT, "serial"), (signal.SIGTERM, "joblib")], ids=["ctrl-c", "sigterm, processes"]
+)
 def test_an_interrupted_sweep_says_so_and_goes_on_from_there(
     typed: Say, folder: Path, sent: int, launcher: str
 ) -> None:
