@@ -119,7 +119,8 @@ class Scorer(BaseModel, ABC):
 def scorer(spec: str | Mapping[str, Any]) -> Scorer:
     """Build the scorer that `spec` names: an id, or a mapping with `id` and parameters.
 
-    An id is one of SCORERS, or `module:Class` for a definition of your own. Raises UnknownDefinition naming the nearest known ids, or each wrong parameter with what is allowed.
+    An id is one of SCORERS, or `module:Class` for a definition of your own. Raises UnknownDefinition naming the nearest
+    known ids, or each wrong parameter with what is allowed.
     """
     from difflib import get_close_matches
 

@@ -1,8 +1,8 @@
 """Does a sweep compute only what it must, and what does paribus cost over the bare libraries?
 
     python benchmarks/sweep.py                      stage calls and wall time on the bundled sample
-    python benchmarks/sweep.py --chroma FOLDER      also chunk + embed + index + retrieve on chroma_chunking, against the
-                                                    same steps written with the libraries, and the published row
+    python benchmarks/sweep.py --chroma FOLDER      also chunk + embed + index + retrieve on chroma_chunking, beside
+                                                    the same steps with the libraries alone, and the published row
 
 FOLDER holds docs/ and questions.jsonl of brandonstarxel/chunking_evaluation, in the format of conf/dataset/jsonl.yaml.
 Times are of this machine, in this run; ratios are what to quote.
@@ -84,7 +84,9 @@ def stage_calls() -> bool:
     return cold == MINIMUM and not warm
 
 
-def median_seconds(work: Callable[[], object], others: Callable[[], object], times: int = 9) -> tuple[float, float, float]:
+def median_seconds(
+    work: Callable[[], object], others: Callable[[], object], times: int = 9
+) -> tuple[float, float, float]:
     """Medians of both, run in turn after one pair that is not counted, and the median of the ratios pair by pair."""
     pairs = []
     work(), others()
@@ -110,9 +112,7 @@ def against_libraries(chroma: Path) -> None:
     ]:
         built = _compose("dataset=jsonl", f"dataset.path={chroma}", *overrides)
         test_set, texts = built.dataset.load(), _texts(chroma)
-        mine, theirs, ratio = median_seconds(
-            partial(_retrieve_with_paribus, built, test_set), partial(direct, *texts)
-        )
+        mine, theirs, ratio = median_seconds(partial(_retrieve_with_paribus, built, test_set), partial(direct, *texts))
         print(f"  {name:<20}{mine:6.2f} s / {theirs:5.2f} s = {ratio:.2f}")
 
 

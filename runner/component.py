@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -81,7 +81,7 @@ def _is_ours(kind: type) -> bool:
     return kind is not Component and issubclass(kind, Component)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _source_hash(module: str) -> str:
     path = getattr(import_module(module), "__file__", None)
     return hashlib.sha256(Path(path).read_bytes() if path else module.encode()).hexdigest()[:16]
@@ -106,7 +106,8 @@ def build(config: Mapping[str, Any], kind: type[C], group: str) -> C:
         ) from error
     if not (isinstance(found, type) and issubclass(found, kind)):
         raise ConfigError(
-            f"{group}._target_={target!r} is not a {kind.__name__}; it must derive from {kind.__module__}.{kind.__name__}"
+            f"{group}._target_={target!r} is not a {kind.__name__}; it must derive from "
+            f"{kind.__module__}.{kind.__name__}"
         )
     try:
         return found(**fields)

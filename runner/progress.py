@@ -1,4 +1,5 @@
-"""Progress of long work, on stderr: a bar with rate and time left on a terminal, a plain line now and then elsewhere."""
+"""Progress of long work, on stderr, with rate and time left: one line kept up on a terminal, a new one now and then
+elsewhere."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ class Progress:
     def _show(self, stage: str, done: int, total: int | None, seconds: float) -> None:
         rate = done / seconds
         left = f", {_clock((total - done) / rate)} left" if total and rate else ""
-        text = f"{self.label + ': ' if self.label else ''}{stage} {done}{f'/{total}' if total else ''}, {rate:.1f}/s{left}"
+        label = f"{self.label}: " if self.label else ""
+        text = f"{label}{stage} {done}{f'/{total}' if total else ''}, {rate:.1f}/s{left}"
         sys.stderr.write(f"\r\x1b[K{text}" if self._terminal else f"{text}\n")
         sys.stderr.flush()
 

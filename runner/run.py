@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 class Outcome:
     """What is left of a run when its process ends: small enough to send between processes.
 
-    run_id, and ui (the command that opens the tracking UI), are None where tracking is off. notes are sentences for the person who started it.
+    run_id, and ui (the command that opens the tracking UI), are None where tracking is off. notes are sentences for the
+    person who started it.
     """
 
     name: str
@@ -68,7 +69,7 @@ def run(config: DictConfig | Mapping[str, Any], choices: Mapping[str, str], fold
 
 
 def _measure(built: Experiment, plain: Mapping[str, Any], choices: Mapping[str, str], folder: Path) -> RunResult:
-    began, started = perf_counter(), datetime.now(timezone.utc)
+    began, started = perf_counter(), datetime.now(UTC)
     test_set = built.dataset.load()
     store = StageStore(built.tracking.root / "store")
     records = pipeline.records(built, test_set, store, Progress(_name(built)))

@@ -56,6 +56,7 @@ class TextEmbedder(Embedder):
         """Vectors of `texts`, in the given order; some models prefix queries."""
 
     def embed(self, passages: Sequence[str], queries: Sequence[str]) -> Embedding:
+        """Both, each encoded by itself."""
         return Embedding(self.encode(passages, "passage"), self.encode(queries, "query"))
 
 

@@ -39,7 +39,7 @@ class Calls:
 
 
 class NotKept(Exception):
-    """Raised by a computation whose result is to be used now and computed anew next time, because parts of it failed."""
+    """Raised by a computation whose result is used now and computed anew next time, because parts of it failed."""
 
     def __init__(self, value: Any) -> None:
         super().__init__("result not kept")
@@ -60,7 +60,9 @@ class StageStore:
         except OSError as error:
             raise StoreError(f"cannot make the folder for stage outputs {folder}: {error.strerror}") from error
         if not os.access(folder, os.W_OK | os.X_OK):
-            raise StoreError(f"cannot write stage outputs to {folder}: permission denied; set tracking.folder elsewhere")
+            raise StoreError(
+                f"cannot write stage outputs to {folder}: permission denied; set tracking.folder elsewhere"
+            )
         self.folder = folder
         self.calls = Calls()
         self._memory = Memory(folder, verbose=0)
@@ -101,7 +103,6 @@ class StageStore:
     def _stage_function(self, stage: str) -> Callable[..., Any]:
         with self._lock:
             if stage not in self._functions:
-
                 # Pickled here: joblib's own pickler, made for arrays, is written in Python and slow on many objects.
                 def compute_stage(key: str, compute: Callable[[], Any]) -> bytes:
                     return pickle.dumps(compute(), protocol=5)
