@@ -1,8 +1,8 @@
 """The types that cross the border between a RAG system and the definitions that score it.
 
-Inside the process they are frozen dataclasses; where data enters or leaves (files, tracking, other programs) `json_schema`
-and `from_json` hold them to the same declaration with pydantic. `SCHEMA_VERSION` changes when a field changes its
-meaning.
+Inside the process they are frozen dataclasses; where data enters or leaves (files, tracking, other programs),
+`from_json` and `json_schema` hold them to the same declaration with pydantic. `SCHEMA_VERSION` changes when a field
+changes its meaning.
 
 All offsets are Unicode code points, half open: `document.text[start:end]`.
 """
