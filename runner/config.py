@@ -252,7 +252,7 @@ def flatten(value: Any, prefix: str = "") -> dict[str, Any]:
 
 
 _SECRET_KEY = re.compile(r"(?:^|_)(?:api_?key|password|passwd|secret|token|credential)s?$", re.IGNORECASE)
-_URL_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+_URL_CREDENTIALS = re.compile(r"(?<=://)[^\s/?#]+@")
 
 
 def redacted(value: Any, key: str = "") -> Any:
