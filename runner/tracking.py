@@ -7,11 +7,8 @@ mlflow/utils/validation.py in MLflow 3.17.2.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
-import math
 import os
 import re
 import shlex
@@ -19,9 +16,9 @@ import socket
 import sqlite3
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import monotonic, sleep, time
@@ -30,76 +27,30 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from runner.config import Tracking, Trial, flatten, redacted
+from runner.config import Tracking, Trial, redacted
 from runner.errors import ParibusError, StoreError
-from runner.results import Mean, RunResult
+from runner.results import RunResult
+from runner.run_log import (
+    NAME_LIMIT,
+    TAG_LIMIT,
+    BaselineView,
+    Rows,
+    RunLog,
+    as_csv,
+    compare,
+    definition_key,
+    described,
+    metric_name,
+    storable,
+)
 
 if TYPE_CHECKING:
     from mlflow.entities import Experiment
 
 T = TypeVar("T")
-Rows = Sequence[Mapping[str, Any]]
-
-PARAM_LIMIT, TAG_LIMIT, NAME_LIMIT = 6_000, 8_000, 200
-"""Characters. MLflow cuts longer params and tags with a warning only. It allows 250 for a name; ours leave room for
-prefixes."""
 
 LOCK_WAIT = 60.0
 """Seconds to wait for a locked database. MLflow itself waits 20 s for each call (mlflow/store/db/utils.py)."""
-
-PREFIXES = ("n", "failed", "not_applicable", "baseline", "delta", "choice", "runs")
-"""First parts of the names that tracking makes itself; no definition key maps to a name that begins with one."""
-
-_ESCAPE = re.compile(r"_at_|_x([0-9a-f]*)_")
-# ':' is legal too, but not on Windows. Names may become paths: no empty part, and no part that begins with a dot.
-_NOT_IN_METRIC = r"[^\w./ -]|^/|(?<=/)/|/\Z|(?<![^/])\.|" + "|".join(rf"(?<=^{prefix})/" for prefix in PREFIXES)
-_NOT_IN_FILE = r"[^A-Za-z0-9_.-]|^\."
-
-
-def _escape(text: str, illegal: str) -> str:
-    lookalike = rf"_(?=(?:at|x[0-9a-f]*)(?:_|{illegal}))"
-    escaped = re.sub(f"{illegal}|{lookalike}", lambda m: "_at_" if m[0] == "@" else f"_x{ord(m[0]):x}_", text) or "_x_"
-    if len(escaped) < NAME_LIMIT:
-        return escaped
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    return f"{escaped[: NAME_LIMIT - 35]}_x_{digest}"
-
-
-def metric_name(key: str) -> str:
-    """The MLflow name of a definition key: `labels/recall@5` -> `labels/recall_at_5`. No two keys share a name.
-
-    '@' becomes `_at_`; a character that MLflow refuses, or that would make the name an unsafe path, becomes its code
-    point as `_x3d_`; an underscore that would read as the start of either becomes `_x5f_`. A name of 200 characters
-    ends in a hash and is the only kind that cannot be read back.
-    """
-    return _escape(key, _NOT_IN_METRIC)
-
-
-def definition_key(name: str) -> str:
-    """The definition key that `metric_name` turned into `name`. Raises ValueError for a name that ends in a hash."""
-    if len(name) >= NAME_LIMIT:
-        raise ValueError(f"{name} ends in the hash of a longer key, which is in results/summary.json of its run")
-    return _ESCAPE.sub(lambda m: "@" if m[0] == "_at_" else chr(int(m[1], 16)) if m[1] else "", name)
-
-
-def safe_artifact_name(id: str) -> str:
-    """A file name for any id, escaped as in `metric_name` but ASCII and without separators. `definition_key` reads it
-    back. Names that differ in case only are two names here and one file on a file system that ignores case.
-    """
-    return _escape(id, _NOT_IN_FILE)
-
-
-@dataclass(frozen=True)
-class BaselineView:
-    """What a baseline run logged, by definition key. A definition without a mean is not in `means`, one that asked no
-    judge is not in `judges`.
-    """
-
-    run_id: str
-    means: Mapping[str, float]
-    fingerprints: Mapping[str, str]
-    judges: Mapping[str, str]
-    dataset_checksum: str
 
 
 def tracking_uri(settings: Tracking) -> str:
@@ -191,7 +142,7 @@ class Tracker:
     def sweep(self, name: str, tags: Mapping[str, str], plan: Rows) -> Iterator[SweepHandle]:
         """The parent run of a sweep, with a row for each planned run. Ends like `run`."""
         with self._running(name, {"paribus.kind": "sweep", **tags}) as run_id:
-            self._send(run_id, _Log(files={"plan.csv": _csv(plan)}))
+            self._send(run_id, RunLog(files={"plan.csv": as_csv(plan)}))
             yield SweepHandle(run_id, len(plan), self)
 
     @contextmanager
@@ -223,14 +174,14 @@ class Tracker:
             "paribus.pid": str(os.getpid()),
             "paribus.process_started": process_started(os.getpid()),
         }
-        log = _Log()
+        log = RunLog()
         for key, value in {**owner, **tags}.items():
             log.tag(key, value)
-        run = self._call(self._client.create_run, self._experiment_id, tags=log.tags, run_name=_plain(name))
+        run = self._call(self._client.create_run, self._experiment_id, tags=log.tags, run_name=storable(name))
         run_id = str(run.info.run_id)
         try:
             if log.files:
-                self._send(run_id, _Log(files=log.files))
+                self._send(run_id, RunLog(files=log.files))
             yield run_id
             self._call(self._client.set_terminated, run_id, "FINISHED")
         except BaseException as error:
@@ -242,7 +193,7 @@ class Tracker:
         try:
             with _impatient():
                 self._client.set_terminated(run_id, status)
-                self._client.set_tag(run_id, "paribus.reason", _plain(redacted(said))[:TAG_LIMIT])
+                self._client.set_tag(run_id, "paribus.reason", storable(redacted(said))[:TAG_LIMIT])
         except Exception:
             error.add_note(f"The MLflow run {run_id} in {self._where} could not be ended and may still say RUNNING.")
         except BaseException:
@@ -277,7 +228,7 @@ class Tracker:
             tags["paribus.dataset.checksum"],
         )
 
-    def _send(self, run_id: str, log: _Log, result: RunResult | None = None, folder: Path | None = None) -> None:
+    def _send(self, run_id: str, log: RunLog, result: RunResult | None = None, folder: Path | None = None) -> None:
         from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag
 
         now = int(time() * 1000)
@@ -303,7 +254,7 @@ class Tracker:
                 for name, text in log.files.items():
                     path = Path(written, name)
                     path.parent.mkdir(parents=True, exist_ok=True)
-                    path.write_text(_plain(text), encoding="utf-8", newline="\n")
+                    path.write_text(storable(text), encoding="utf-8", newline="\n")
                 self._call(self._client.log_artifacts, run_id, written)
         if folder is not None:
             self._call(self._client.log_artifacts, run_id, str(folder), "results")
@@ -353,7 +304,7 @@ class SweepHandle:
     def log(self, table: Rows, *, failed: int) -> None:
         """Log the table of the finished sweep and how many of its runs failed. Raises StoreError."""
         counts = {"runs/finished": float(self.planned - failed), "runs/failed": float(failed)}
-        self._tracker._send(self.run_id, _Log(counts, files={"sweep.csv": _csv(table)}))
+        self._tracker._send(self.run_id, RunLog(counts, files={"sweep.csv": as_csv(table)}))
 
 
 @dataclass(frozen=True)
@@ -368,120 +319,13 @@ class RunHandle:
 
         Raises StoreError, which says where the results are.
         """
-        log = _described(result, folder)
+        log = described(result, folder)
         if baseline is not None:
-            _compared(log, result, baseline)
+            compare(log, result, baseline)
         try:
             self._tracker._send(self.run_id, log, result, folder)
         except StoreError as error:
             raise StoreError(f"{error}. Nothing is lost: the results are in {folder}") from None
-
-
-@dataclass
-class _Log:
-    """What is to be sent to one run: finite metrics, params and tags within the limits, texts by file name."""
-
-    metrics: dict[str, float] = field(default_factory=dict)
-    params: dict[str, str] = field(default_factory=dict)
-    tags: dict[str, str] = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)
-
-    def param(self, key: str, value: Any) -> None:
-        """Strings as they are, all else as JSON, which is how Hydra overrides are typed."""
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-        name = key if key.startswith("choice/") else metric_name(key)
-        self.params[name] = self._within("params", key, text, PARAM_LIMIT)
-
-    def tag(self, key: str, value: str) -> None:
-        self.tags[key] = self._within("tags", key, redacted(value), TAG_LIMIT)
-
-    def _within(self, kind: str, key: str, text: str, limit: int) -> str:
-        text = _plain(text)
-        if len(text) <= limit:
-            return text
-        file = f"{kind}/{safe_artifact_name(key)}.txt"
-        self.files[file] = text
-        return f"sha256:{hashlib.sha256(text.encode()).hexdigest()} ({len(text)} characters, whole in {file})"
-
-
-def _described(result: RunResult, folder: Path) -> _Log:
-    log = _Log()
-    for key, value in flatten(redacted(result.config)).items():
-        log.param(key, value)
-    for group, choice in result.choices.items():
-        log.param(f"choice/{metric_name(group)}", choice)
-    environment = flatten(redacted(result.environment), "paribus.environment")
-    if commit := result.environment.get("git_commit"):
-        log.tag("mlflow.source.git.commit", commit)
-    for key in ("name", "version", "checksum"):
-        environment[f"paribus.dataset.{key}"] = result.dataset.get(key)
-    for key, value in environment.items():
-        if value is not None:
-            log.tag(metric_name(key), value if isinstance(value, str) else json.dumps(value, default=str))
-    log.tag("paribus.config_fingerprint", result.config_fingerprint)
-    log.tag("paribus.results", str(folder))
-    for key, mean in result.means().items():
-        name = metric_name(key)
-        log.tag(f"paribus.definition.{name}", result.definitions[key].fingerprint)
-        counts = {"n": mean.n, "failed": mean.failed, "not_applicable": mean.not_applicable}
-        log.metrics |= {f"{kind}/{name}": float(count) for kind, count in counts.items() if count or kind == "n"}
-        if mean.value is not None and math.isfinite(mean.value):
-            log.metrics[name] = mean.value
-        else:
-            log.tag(f"paribus.no_value.{name}", _why_none(result, key, mean))
-    for key, judge in _judges(result).items():
-        log.tag(f"paribus.judge.{metric_name(key)}", judge)
-    return log
-
-
-def _why_none(result: RunResult, key: str, mean: Mean) -> str:
-    if mean.value is not None:
-        return f"the mean is {mean.value}, which is not a finite number"
-    reason = next((score.reason for score in result.scores if score.definition == key), "there are no questions")
-    return f"{mean.n} of {mean.of} questions have a value; the first: {reason}"
-
-
-def _judges(result: RunResult) -> dict[str, str]:
-    asked: dict[str, set[str]] = {}
-    for score in result.scores:
-        if score.judge:
-            asked.setdefault(score.definition, set()).add(score.judge)
-    return {key: ", ".join(sorted(judges)) for key, judges in asked.items()}
-
-
-def _compared(log: _Log, result: RunResult, baseline: BaselineView) -> None:
-    checksum, judges = str(result.dataset.get("checksum")), _judges(result)
-    same_data = checksum == baseline.dataset_checksum
-    differ = [] if same_data else [f"dataset: {checksum}, in the baseline {baseline.dataset_checksum}"]
-    for key, mean in result.means().items():
-        if key not in baseline.means or mean.value is None:
-            continue
-        parts = (
-            ("definition", result.definitions[key].fingerprint, baseline.fingerprints[key]),
-            ("judge", judges.get(key), baseline.judges.get(key)),
-        )
-        faults = [f"{key}: {part} {ours}, in the baseline {theirs}" for part, ours, theirs in parts if ours != theirs]
-        differ += faults
-        if same_data and not faults:
-            name = metric_name(key)
-            log.metrics[f"baseline/{name}"] = baseline.means[key]
-            log.metrics[f"delta/{name}"] = mean.value - baseline.means[key]
-    if differ:
-        log.tag("paribus.not_comparable", "; ".join(differ))
-
-
-def _csv(rows: Rows) -> str:
-    """MLflow shows CSV files as tables. The columns are those of all rows, in the order in which they come up."""
-    text = io.StringIO()
-    table = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
-    table.writeheader()
-    table.writerows(rows)
-    return text.getvalue()
-
-
-def _plain(text: str) -> str:
-    """Lone surrogates, which no database stores, as backslash escapes."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _is_remote(uri: str) -> bool:

@@ -10,7 +10,8 @@ import pytest
 from runner import results
 from runner.config import Tracking, Trial
 from runner.results import RunResult
-from runner.tracking import BaselineView, Tracker
+from runner.run_log import BaselineView
+from runner.tracking import Tracker
 
 Settings = Callable[..., Tracking]
 Logged = Callable[..., Any]

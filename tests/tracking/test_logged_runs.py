@@ -12,7 +12,8 @@ import pytest
 from runner import results, tracking
 from runner.config import Tracking, Trial
 from runner.errors import StoreError
-from runner.tracking import BaselineView, Tracker
+from runner.run_log import BaselineView
+from runner.tracking import Tracker
 from tests.tracking.conftest import Logged
 from tests.tracking.made_results import definition, result
 

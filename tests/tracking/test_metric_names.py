@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from runner.tracking import NAME_LIMIT, PREFIXES, definition_key, metric_name, safe_artifact_name
+from runner.run_log import NAME_LIMIT, PREFIXES, definition_key, metric_name, safe_artifact_name
 
 TRICKY = st.lists(
     st.sampled_from(
