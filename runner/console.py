@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from runner.plan import Plan
     from runner.results import Mean
     from runner.run import Outcome
+    from runner.stats import Difference
     from runner.sweep import Row, SweepResult
 
 WIDTH = 100
@@ -81,10 +82,12 @@ def show_sweep(result: SweepResult) -> None:
     if not done:
         return
     keys = done[0].table
-    table = _table("run", *(_header(key) for key in keys), title=f"Sweep {result.name}")
+    lower = done[0].lower_is_better
+    headers = (f"{_header(key)}{' ↓' if key in lower else ''}" for key in keys)
+    table = _table("run", *headers, title=f"Sweep {result.name}")
     table.padding = (0, 0)  # five columns of differences and a run's name take 96 columns
     for row in result.rows:
-        table.add_row(_short(row.planned.label, 26), *_cells(row, keys))
+        table.add_row(_short(row.planned.label, 26), *_cells(row, keys, lower))
         if row.planned.variable is None:
             table.add_section()
     _print(table)
@@ -93,19 +96,26 @@ def show_sweep(result: SweepResult) -> None:
     note(
         "* the 95% paired bootstrap interval of the difference excludes 0. Without it: cannot be told from noise here."
     )
+    shown = sum(key in row.differences for row in result.rows for key in keys)
+    if shown >= 20:
+        note(f"  Of {shown} differences, about {shown // 20} would carry the mark by chance alone.")
     for row in result.rows:
+        means = row.outcome.means if row.outcome else {}
+        for key in keys:
+            if (mine := means.get(key)) and mine.n != done[0].means[key].n:
+                note(f"{row.planned.label}: {_header(key)} is over {_over(mine)}")
         if row.not_comparable:
             note(f"{row.planned.label}: no difference is shown: {row.not_comparable}")
     _footer(done, result.folder, result.ui)
 
 
-def _cells(row: Row, keys: Sequence[str]) -> list[str]:
+def _cells(row: Row, keys: Sequence[str], lower: Collection[str]) -> list[str]:
     if row.outcome is None:
         return ["FAILED", *[""] * (len(keys) - 1)]
-    return [_cell(row.outcome.means.get(key), row.differences.get(key)) for key in keys]
+    return [_cell(row.outcome.means.get(key), row.differences.get(key), key in lower) for key in keys]
 
 
-def _cell(mean: Mean | None, difference: Any) -> str:
+def _cell(mean: Mean | None, difference: Difference | None, lower_is_better: bool) -> str:
     if mean is None or mean.value is None:
         return "–"
     if difference is None:
@@ -113,7 +123,7 @@ def _cell(mean: Mean | None, difference: Any) -> str:
     sign = f"{difference.delta:+.3f}" if abs(difference.delta) >= 0.0005 else "="
     if not difference.beyond_noise:
         return f"{mean.value:.3f} {sign:>6} "
-    colour = "green" if difference.delta > 0 else "red"
+    colour = "green" if (difference.delta > 0) != lower_is_better else "red"
     return f"{mean.value:.3f} [{colour}]{sign:>6}*[/{colour}]"
 
 

@@ -41,6 +41,7 @@ class Outcome:
     means: Mapping[str, Mean]
     fingerprints: Mapping[str, str]
     table: tuple[str, ...]
+    lower_is_better: frozenset[str]
     dataset: Mapping[str, Any]
     computed: Mapping[str, int]
     reused: Mapping[str, int]
@@ -107,6 +108,7 @@ def _outcome(built: Experiment, result: RunResult, folder: Path, run_id: str | N
         means=result.means(),
         fingerprints={key: definition.fingerprint for key, definition in result.definitions.items()},
         table=tuple(built.metrics.table),
+        lower_is_better=frozenset(key for key, d in result.definitions.items() if d.direction == "lower"),
         dataset=result.dataset,
         computed=result.calls["computed"],
         reused=result.calls["reused"],
@@ -119,20 +121,26 @@ def _notes(result: RunResult) -> list[str]:
     notes = []
     faults = result.dataset.get("faults") or []
     if faults:
-        notes.append(f"{len(faults)} faulty records were skipped; the first: {faults[0]}")
+        notes.append(f"faulty records skipped: {len(faults)}; the first: {faults[0]}")
     expired = [q.id for q in result.questions if q.valid_until and q.valid_until.isoformat() < result.started[:10]]
     if expired:
-        notes.append(f"{len(expired)} questions have a reference answer that no longer holds: {', '.join(expired[:5])}")
+        notes.append(
+            f"questions whose reference answer no longer holds: {', '.join(expired[:5])} ({len(expired)} in all)"
+        )
     blank = result.dataset.get("blank_documents") or []
     if blank:
-        notes.append(f"{len(blank)} blank documents are not indexed: {', '.join(map(str, blank[:5]))}")
+        notes.append(f"blank documents, not indexed: {', '.join(map(str, blank[:5]))} ({len(blank)} in all)")
     failed = [record for record in result.records if record.error]
     if failed:
-        notes.append(f"{len(failed)} questions have no answer; the first: {failed[0].question_id}: {failed[0].error}")
+        notes.append(
+            f"questions without an answer: {len(failed)}; the first: {failed[0].question_id}: {failed[0].error}"
+        )
     short = [record for record in result.records if len(record.reranked) < record.asked_k]
     if short:
         got = min(len(record.reranked) for record in short)
-        notes.append(f"{len(short)} questions got fewer chunks than asked (asked {short[0].asked_k}, fewest {got})")
+        notes.append(
+            f"questions with fewer chunks than asked: {len(short)} (asked {short[0].asked_k}, fewest got {got})"
+        )
     return notes
 
 

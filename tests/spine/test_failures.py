@@ -109,7 +109,7 @@ def test_a_failed_question_costs_only_itself_and_is_tried_again(say: Say, folder
     log = folder / "log"
     first = say("run", "--json", f"generator.log={log}", "generator.fails=[coffee]")
     assert first.code == 0, first.err
-    assert first.json["notes"] == ["1 questions have no answer; the first: q2: no answer for coffee"]
+    assert first.json["notes"] == ["questions without an answer: 1; the first: q2: no answer for coffee"]
     assert len(log.read_text().splitlines()) == 4
     second = say("run", "--json", f"generator.log={log}")
     assert second.json["notes"] == []

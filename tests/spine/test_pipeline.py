@@ -72,7 +72,7 @@ def records_of(outcome: dict[str, Any]) -> list[Record]:
 
 def test_case_21_k_beyond_the_corpus_gives_what_there_is_and_says_so(say: Say) -> None:
     said = say("run", "--json", "chunker.size=500", "retriever.k=5")
-    assert said.json["notes"] == ["4 questions got fewer chunks than asked (asked 5, fewest 3)"]
+    assert said.json["notes"] == ["questions with fewer chunks than asked: 4 (asked 5, fewest got 3)"]
     assert [(record.asked_k, len(record.reranked)) for record in records_of(said.json)] == [(5, 3)] * 4
 
 
@@ -82,7 +82,7 @@ def test_case_34_blank_documents_are_noted_and_an_all_blank_corpus_is_refused(sa
     write_lines(folder / "blank/questions.jsonl", [{"id": "q", "question": "Note ?"}])
     said = say("run", "--json", "dataset.path=blank", "retriever.k=1", "retriever=dense")
     assert said.code == 0, said.err
-    assert said.json["notes"][0].startswith("2 blank documents are not indexed: a, b")
+    assert said.json["notes"][0].startswith("blank documents, not indexed: a, b (2 in all)")
     assert [ranked.chunk.doc_id for ranked in records_of(said.json)[0].retrieved] == ["c"]
     write_lines(folder / "blank/documents.jsonl", documents[:2])
     assert "only blank documents" in say("run", "dataset.path=blank").err
