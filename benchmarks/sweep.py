@@ -119,8 +119,8 @@ def against_libraries(chroma: Path) -> None:
 def _compose(*overrides: str) -> Any:
     from hydra import compose, initialize_config_dir
 
-    from runner.app import conf_dir
     from runner.config import experiment
+    from runner.yaml_folders import conf_dir
 
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):
         return experiment(compose("config", overrides=list(overrides)))

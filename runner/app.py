@@ -10,24 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.errors import ConfigError, ParibusError, StoreError
+from runner.yaml_folders import conf_dir, extra_folders
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from runner.run import Outcome
 
-extra_folders: list[Path] = []
-"""Folders with more YAML, searched after the packaged ones (--config-dir)."""
-
 SWEPT = "PARIBUS_SWEPT"
 """Environment variable by which workers learn which overrides of the command line are swept, comma separated."""
-
-
-def conf_dir() -> Path:
-    """The folder of the packaged YAML: inside the wheel, or at the top of a checkout."""
-    package = Path(__file__).resolve().parent
-    inside = package / "conf"
-    return inside if inside.is_dir() else package.parent / "conf"
 
 
 def launch(arguments: Sequence[str]) -> None:

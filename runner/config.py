@@ -220,7 +220,7 @@ def known_keys() -> dict[str, list[str]]:
     """Every key that some YAML has (`retriever`, `retriever.k`, `chunker.overlap`, ...) and the options it is in."""
     import yaml
 
-    from runner.app import conf_dir, extra_folders
+    from runner.yaml_folders import conf_dir, extra_folders
 
     keys: dict[str, list[str]] = {}
     for path in sorted(path for folder in (conf_dir(), *extra_folders) for path in folder.glob("*/*.yaml")):

@@ -38,11 +38,9 @@ def note(text: str) -> None:
 
 def show_plan(planned: Plan) -> None:
     """The runs that are to be made. As JSON only for a dry run, whose only result it is."""
-    from runner.sweep import plan_table
-
-    rows = plan_table(planned)
+    rows = planned.table()
     if _as_json():
-        if planned.baseline.composed.config["sweep"].get("dry_run"):
+        if planned.dry_run:
             _print_json({"runs": rows, "left_out": list(planned.left_out)})
         return
     table = _table("run", "variable", "baseline", "value", title=f"Plan: 1 baseline + {len(planned.variants)} variants")
@@ -52,6 +50,8 @@ def show_plan(planned: Plan) -> None:
     _print(table)
     for reason in planned.left_out:
         note(f"left out: {reason}")
+    if not planned.variants:
+        note("nothing is swept: give a variable several values (retriever.k=3,5,10), or choose a preset")
 
 
 def show_run(outcome: Outcome) -> None:
@@ -74,10 +74,13 @@ def show_sweep(result: SweepResult) -> None:
                 "sweep": result.name,
                 "parent_run_id": result.parent_run_id,
                 "seconds": result.seconds,
+                "notes": list(result.notes),
                 "rows": [_row_data(row) for row in result.rows],
             }
         )
         return
+    for text in result.notes:
+        note(f"note: {text}")
     done = [row.outcome for row in result.rows if row.outcome]
     if not done:
         return

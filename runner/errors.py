@@ -44,6 +44,12 @@ class StoreError(ParibusError):
     exit_code = ExitCode.FAILED
 
 
+class SweepIncomplete(ParibusError):
+    """Some runs of a sweep failed; what the others found is kept."""
+
+    exit_code = ExitCode.FAILED
+
+
 class ComponentError(ParibusError):
     """A component broke its contract or could not do its work on this input."""
 

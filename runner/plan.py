@@ -65,6 +65,18 @@ class Plan:
         return self.runs[0]
 
     @property
+    def dry_run(self) -> bool:
+        """Whether the plan is all that was asked for."""
+        return bool(self.baseline.composed.config["sweep"].get("dry_run"))
+
+    def table(self) -> list[dict[str, Any]]:
+        """Rows for a file: run, variable, value of the baseline, value of the run."""
+        return [
+            {"run": run.label, "variable": run.variable, "baseline": run.from_value, "value": run.value}
+            for run in self.runs
+        ]
+
+    @property
     def variants(self) -> tuple[PlannedRun, ...]:
         """All runs but the first."""
         return self.runs[1:]

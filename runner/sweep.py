@@ -12,9 +12,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from runner import console
 from runner.config import Tracking, experiment
-from runner.errors import ExitCode, ParibusError
+from runner.errors import ParibusError
 from runner.plan import Composed, Plan, PlannedRun, Variable, plan
 from runner.run import Outcome
 from runner.stats import Difference, Values, paired_differences, values
@@ -27,12 +26,6 @@ Job = tuple[Sequence[str], Mapping[str, str]]
 """Overrides of a run, and the keys of `trial` to set for it."""
 Launch = Callable[[Sequence[Job], int], Sequence[Outcome | Exception]]
 """Runs jobs, numbered from the given index: the outcome of each, or the error that ended it."""
-
-
-class SweepIncomplete(ParibusError):
-    """Some runs of a sweep failed; what the others found is kept."""
-
-    exit_code = ExitCode.FAILED
 
 
 @dataclass(frozen=True)
@@ -50,7 +43,7 @@ class Row:
 @dataclass(frozen=True)
 class SweepResult:
     """All rows, the baseline first. folder holds the result folders. parent_run_id, and ui (the command that opens the
-    tracking UI), are None where tracking is off."""
+    tracking UI), are None where tracking is off. notes are sentences for the person who started it."""
 
     name: str
     folder: Path
@@ -58,6 +51,7 @@ class SweepResult:
     parent_run_id: str | None
     ui: str | None
     seconds: float
+    notes: tuple[str, ...] = ()
 
     @property
     def failed(self) -> list[Row]:
@@ -73,37 +67,29 @@ class Sweep:
         self.folder = Path(str(config.hydra.sweep.dir)).resolve()
         self.name = self.folder.name
 
-    def run(self, fixed: Sequence[str], variables: Sequence[Variable]) -> SweepResult | Plan:
-        """Show the plan, run it, show the result. With `sweep.dry_run` the plan is all.
+    def plan(self, fixed: Sequence[str], variables: Sequence[Variable]) -> Plan:
+        """The plan, every run of it composed and checked. Raises ConfigError."""
+        return plan(fixed, variables, self.compose, lambda composed: experiment(composed.config))
 
-        Raises ConfigError before anything runs, SweepIncomplete after everything ran and some of it failed.
-        """
-        planned = plan(fixed, variables, self.compose, lambda composed: experiment(composed.config))
-        settings = experiment(planned.baseline.composed.config)
-        console.show_plan(planned)
-        if not planned.variants:
-            console.note("nothing is swept: give a variable several values (retriever.k=3,5,10), or choose a preset")
-        if settings.sweep.dry_run:
-            return planned
+    def run(self, planned: Plan) -> SweepResult:
+        """Run the baseline, then the variants. A run that fails leaves a row without an outcome; the others go on."""
         began = perf_counter()
-        result = self._tracked(planned, settings.tracking) if settings.tracking.enabled else self._execute(planned)
-        result = replace(result, seconds=perf_counter() - began)
-        console.show_sweep(result)
-        if result.failed:
-            reasons = "\n".join(f"{row.planned.label}: {row.error}" for row in result.failed)
-            raise SweepIncomplete(f"{len(result.failed)} of {len(result.rows)} runs failed:\n{reasons}")
-        return result
+        settings = experiment(planned.baseline.composed.config).tracking
+        result = self._tracked(planned, settings) if settings.enabled else self._execute(planned)
+        return replace(result, seconds=perf_counter() - began)
 
     def _tracked(self, planned: Plan, settings: Tracking) -> SweepResult:
         from runner.tracking import Tracker, ui_command
 
         tracker = Tracker(settings)
-        for run_id in tracker.close_stale():
-            console.note(f"run {run_id} was left RUNNING by a process that is gone; it is now KILLED")
-        with tracker.sweep(f"sweep {self.name}", {"paribus.sweep": self.name}, plan_table(planned)) as parent:
+        notes = tuple(
+            f"run {run_id} was left RUNNING by a process that is gone; it is now KILLED"
+            for run_id in tracker.close_stale()
+        )
+        with tracker.sweep(f"sweep {self.name}", {"paribus.sweep": self.name}, planned.table()) as parent:
             result = self._execute(planned, parent.run_id)
             parent.log(sweep_table(result), failed=len(result.failed))
-        return replace(result, ui=ui_command(settings))
+        return replace(result, ui=ui_command(settings), notes=notes)
 
     def _execute(self, planned: Plan, parent: str | None = None) -> SweepResult:
         baseline = self._launch([planned.baseline], 0, parent, None)[0]
@@ -147,14 +133,6 @@ def _row(planned: PlannedRun, outcome: Outcome | Exception, baseline: Outcome | 
         return Row(planned, outcome, None, {}, "another test set than the baseline's")
     same = [key for key, value in outcome.fingerprints.items() if baseline.fingerprints.get(key) == value]
     return Row(planned, outcome, None, paired_differences(before, values(outcome.folder), same))
-
-
-def plan_table(planned: Plan) -> list[dict[str, Any]]:
-    """The plan as rows for a file: run, variable, value of the baseline, value of the run."""
-    return [
-        {"run": run.label, "variable": run.variable, "baseline": run.from_value, "value": run.value}
-        for run in planned.runs
-    ]
 
 
 def sweep_table(result: SweepResult) -> list[dict[str, Any]]:

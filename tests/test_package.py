@@ -47,7 +47,7 @@ def test_the_wheel_runs_a_tracked_sweep_in_an_empty_folder(installed: Path, tmp_
 
 
 def test_the_wheel_is_what_ran(installed: Path, tmp_path: Path) -> None:
-    code = "import runner, runner.app; print(runner.__file__); print(runner.app.conf_dir())"
+    code = "import runner; from runner.yaml_folders import conf_dir; print(runner.__file__); print(conf_dir())"
     module, conf = _run(installed / "python", "-c", code, cwd=tmp_path).split()
     assert Path(module).is_relative_to(installed.parent)
     assert Path(conf) == Path(module).parent / "conf"

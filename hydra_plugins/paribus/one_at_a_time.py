@@ -43,11 +43,22 @@ class OneAtATime(Sweeper):
 
     def sweep(self, arguments: list[str]) -> Any:
         """Plan, run and show the sweep that the arguments and the preset describe."""
+        from runner import console
+        from runner.errors import SweepIncomplete
         from runner.sweep import Sweep
 
         fixed, variables = self._split(arguments)
         sweep = Sweep(self.composed, self._compose, self._launch)
-        return sweep.run(fixed, variables)
+        planned = sweep.plan(fixed, variables)
+        console.show_plan(planned)
+        if planned.dry_run:
+            return planned
+        result = sweep.run(planned)
+        console.show_sweep(result)
+        if result.failed:
+            reasons = "\n".join(f"{row.planned.label}: {row.error}" for row in result.failed)
+            raise SweepIncomplete(f"{len(result.failed)} of {len(result.rows)} runs failed:\n{reasons}")
+        return result
 
     def _split(self, arguments: list[str]) -> tuple[list[str], list[Any]]:
         """Overrides that hold for all runs, and the variables: those of the preset first, a name on the command line

@@ -125,7 +125,7 @@ class VerbatimSearchPath(SearchPathPlugin):
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """Put the scheme before the packaged folder, and the folders of --config-dir behind it."""
-        from runner.app import conf_dir, extra_folders
+        from runner.yaml_folders import conf_dir, extra_folders
 
         for element in search_path.get_path():
             if element.provider == "main" and element.path == str(conf_dir()):

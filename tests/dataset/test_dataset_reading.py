@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from adapters.schema import Question, Span
-from runner.app import conf_dir
 from runner.component import build
 from runner.dataset import Dataset, Document, TestSet
 from runner.datasets.jsonl import JsonlDataset
+from runner.yaml_folders import conf_dir
 from tests.dataset.files import Load, write
 
 REAL = Path(__file__).parents[2].parent / "shared" / "data"

@@ -242,7 +242,7 @@ def test_the_exit_codes_are_told_in_the_help_of_every_command(typed: Say) -> Non
 
 
 def test_a_checkout_and_a_wheel_find_the_same_configuration() -> None:
-    from runner.app import conf_dir
+    from runner.yaml_folders import conf_dir
 
     assert conf_dir() in (ROOT / "conf", ROOT / "runner/conf")
     assert (conf_dir() / "config.yaml").is_file()
