@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,7 @@ def launch(arguments: Sequence[str]) -> None:
         try:
             return task(config)
         except ParibusError as error:
+            _drop_if_empty()
             if config.trial.sweep is not None:
                 raise
             failures.append(error)
@@ -62,6 +64,14 @@ def launch(arguments: Sequence[str]) -> None:
         raise failures[0]
 
 
+def _drop_if_empty() -> None:
+    """Hydra makes the result folder before a job starts; one that got no result says nothing."""
+    from hydra.core.hydra_config import HydraConfig
+
+    with suppress(OSError):
+        Path(HydraConfig.get().runtime.output_dir).rmdir()
+
+
 def task(config: DictConfig) -> Outcome:
     """One Hydra job, in this process or in a worker, as the launcher decides."""
     from hydra.core.hydra_config import HydraConfig
@@ -81,7 +91,7 @@ def task(config: DictConfig) -> Outcome:
     choices = {str(g): str(c) for g, c in hydra.runtime.choices.items() if not str(g).startswith("hydra/")}
     outcome = run(plain, choices, Path(hydra.runtime.output_dir))
     if alone:
-        console.show_run(outcome)
+        console.show_run(outcome, one_of_many=hydra.mode == RunMode.MULTIRUN)
     return outcome
 
 

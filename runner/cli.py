@@ -91,9 +91,23 @@ def _guarded(options: argparse.Namespace, rest: list[str]) -> int:
         from runner.hydra_errors import explained
 
         sentence = explained(error)
-        if sentence is None:
+        if sentence is not None:
+            return _told(sentence, ExitCode.USAGE)
+        if os.environ.get(TRACEBACK):
             raise
-        return _told(sentence, ExitCode.USAGE)
+        place = _last_place(error)
+        return _told(f"{place}{type(error).__name__}: {error} ({TRACEBACK}=1 prints where from)", ExitCode.FAILED)
+
+
+TRACEBACK = "PARIBUS_TRACEBACK"
+"""Environment variable that has an unforeseen error printed with its traceback."""
+
+
+def _last_place(error: Exception) -> str:
+    from traceback import extract_tb
+
+    frames = extract_tb(error.__traceback__)
+    return f"{frames[-1].filename}:{frames[-1].lineno}: " if frames else ""
 
 
 def _dispatch(options: argparse.Namespace, rest: list[str]) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from inspect import isabstract
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -96,7 +97,9 @@ def build(config: Mapping[str, Any], kind: type[C], group: str) -> C:
     Raises ConfigError with the full key, the value found and what is allowed.
     """
     fields = dict(config)
-    target = fields.pop("_target_", None)
+    target = fields.pop("_target_", None if isabstract(kind) else f"{kind.__module__}.{kind.__qualname__}")
+    if target is None:
+        raise ConfigError(f"{group}._target_ is missing; write the class as package.module.Class")
     module, _, attribute = str(target).rpartition(".")
     try:
         found = getattr(import_module(module), attribute)

@@ -144,6 +144,11 @@ class Experiment(_Settings):
         return self
 
 
+def fingerprints(built: Experiment) -> dict[str, str]:
+    """The fingerprint of every component. Raises MissingExtra where one needs a package that is not installed."""
+    return {name: getattr(built, name).fingerprint for name in STAGES}
+
+
 def resolve(config: DictConfig | Mapping[str, Any]) -> dict[str, Any]:
     """Plain data with every interpolation resolved; Hydra's own node is left out.
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from runner.sweep import Row, SweepResult
 
 WIDTH = 100
+"""Columns of the widest table. RUN_COLUMN is for the name of a run, CELL for a mean with its difference."""
+RUN_COLUMN, CELL = 26, 13
 
 FORMAT = "PARIBUS_FORMAT"
 """Environment variable by which the command line tells this process and its workers to print JSON (`json`)."""
@@ -54,10 +56,10 @@ def show_plan(planned: Plan) -> None:
         note("nothing is swept: give a variable several values (retriever.k=3,5,10), or choose a preset")
 
 
-def show_run(outcome: Outcome) -> None:
-    """One run: every definition with its mean and the number of questions it is over."""
+def show_run(outcome: Outcome, one_of_many: bool = False) -> None:
+    """One run: every definition with its mean and the number of questions it is over. one_of_many: JSON on one line."""
     if _as_json():
-        _print_json(_outcome_data(outcome))
+        _print_json(_outcome_data(outcome), indent=None if one_of_many else 1)
         return
     table = _table("definition", "mean", "over", "not applicable", "failed", title=outcome.name)
     for key, mean in outcome.means.items():
@@ -84,21 +86,24 @@ def show_sweep(result: SweepResult) -> None:
     done = [row.outcome for row in result.rows if row.outcome]
     if not done:
         return
-    keys = done[0].table
+    keys = done[0].table[: _columns()]
     lower = done[0].lower_is_better
     headers = (f"{_header(key)}{' ↓' if key in lower else ''}" for key in keys)
     table = _table("run", *headers, title=f"Sweep {result.name}")
     table.padding = (0, 0)  # five columns of differences and a run's name take 96 columns
     for row in result.rows:
-        table.add_row(_short(row.planned.label, 26), *_cells(row, keys, lower))
+        table.add_row(_short(_marked(row), RUN_COLUMN), *_cells(row, keys, lower))
         if row.planned.variable is None:
             table.add_section()
     _print(table)
     counts = ", ".join(f"{_header(key)} {_over(done[0].means[key])}" for key in keys if key in done[0].means)
     note(f"Questions counted: {counts}")
-    note(
-        "* the 95% paired bootstrap interval of the difference excludes 0. Without it: cannot be told from noise here."
-    )
+    if left := done[0].table[len(keys) :]:
+        note(f"Not shown for lack of room: {', '.join(map(_header, left))}")
+    note("* the 95% paired bootstrap interval of the difference excludes 0, and six questions or more changed.")
+    note("  Without it: cannot be told from noise here.")
+    if any(row.outcome and row.outcome.errors for row in result.rows):
+        note("! questions without an answer; they count 0 where an answer or a ranking is scored")
     shown = sum(key in row.differences for row in result.rows for key in keys)
     if shown >= 20:
         note(f"  Of {shown} differences, about {shown // 20} would carry the mark by chance alone.")
@@ -112,6 +117,16 @@ def show_sweep(result: SweepResult) -> None:
     _footer(done, result.folder, result.ui)
 
 
+def _columns() -> int:
+    """How many columns of differences fit."""
+    return max(1, (_width() - RUN_COLUMN) // (CELL + 1))
+
+
+def _marked(row: Row) -> str:
+    errors = row.outcome.errors if row.outcome else 0
+    return f"{row.planned.label} !{errors}" if errors else row.planned.label
+
+
 def _cells(row: Row, keys: Sequence[str], lower: Collection[str]) -> list[str]:
     if row.outcome is None:
         return ["FAILED", *[""] * (len(keys) - 1)]
@@ -123,7 +138,7 @@ def _cell(mean: Mean | None, difference: Difference | None, lower_is_better: boo
         return "–"
     if difference is None:
         return f"{mean.value:.3f}{' ' * 8}"
-    sign = f"{difference.delta:+.3f}" if abs(difference.delta) >= 0.0005 else "="
+    sign = f"{difference.delta:+.3f}" if difference.changed else "="
     if not difference.beyond_noise:
         return f"{mean.value:.3f} {sign:>6} "
     colour = "green" if (difference.delta > 0) != lower_is_better else "red"
@@ -137,8 +152,13 @@ def _over(mean: Mean) -> str:
 def _footer(outcomes: Sequence[Outcome], folder: Any, ui: str | None) -> None:
     computed = sum(sum(outcome.computed.values()) for outcome in outcomes)
     reused = sum(sum(outcome.reused.values()) for outcome in outcomes)
-    for text in dict.fromkeys(text for outcome in outcomes for text in outcome.notes):
+    common = set.intersection(*(set(outcome.notes) for outcome in outcomes))
+    for text in dict.fromkeys(text for outcome in outcomes for text in outcome.notes if text in common):
         note(f"note: {text}")
+    for outcome in outcomes:
+        for text in outcome.notes:
+            if text not in common:
+                note(f"note: {outcome.name}: {text}")
     told = f"{computed} stage outputs computed, {reused} read from the store"
     note(told if computed else f"nothing recomputed: all {reused} stage outputs were read from the store")
     note(f"Results: {folder}")
@@ -157,6 +177,7 @@ def _outcome_data(outcome: Outcome) -> dict[str, Any]:
         "computed": dict(outcome.computed),
         "reused": dict(outcome.reused),
         "seconds": outcome.seconds,
+        "errors": outcome.errors,
         "notes": list(outcome.notes),
     }
 
@@ -202,9 +223,15 @@ def _table(*columns: str, title: str) -> Table:
 def _print(table: Table) -> None:
     from rich.console import Console
 
+    Console(width=_width()).print(table)
+
+
+def _width() -> int:
+    from rich.console import Console
+
     screen = Console()
-    Console(width=min(screen.width, WIDTH) if screen.is_terminal else WIDTH).print(table)
+    return min(screen.width, WIDTH) if screen.is_terminal else WIDTH
 
 
-def _print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+def _print_json(value: Any, indent: int | None = 1) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False) + "\n")

@@ -72,7 +72,7 @@ def _unknown_key(key: str) -> str:
         group = key.partition(".")[0]
         return (
             f"{key} is not a key of the option that is chosen for {group}; it is one of {', '.join(files)}. "
-            f"Where its class knows it all the same, add it: +{key}=…"
+            f"Choose one of them for all runs, or put the value into a YAML of your own and sweep that by name"
         )
     near = get_close_matches(key, known, n=1, cutoff=0.5)
     parent = key.rpartition(".")[0]

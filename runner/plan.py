@@ -12,7 +12,7 @@ from typing import Any
 
 from adapters.schema import fingerprint
 from runner.config import VARIABLES, flatten
-from runner.errors import ConfigError
+from runner.errors import ConfigError, ParibusError
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def plan(
             try:
                 composed = compose(typed)
                 check(composed)
-            except ConfigError as error:
+            except ParibusError as error:
                 lines = str(error).splitlines()
                 faults.extend(line if line.startswith(override) else f"{override}: {line}" for line in lines)
                 continue
@@ -159,5 +159,7 @@ def other_differences(baseline: Composed, variant: Composed, variable: str) -> l
 def _value_at(composed: Composed, variable: str) -> str | None:
     if variable in composed.choices:
         return composed.choices[variable]
-    value = composed.described().get(variable)
-    return None if value is None else str(value)
+    described = composed.described()
+    if variable not in described:
+        return None
+    return "null" if described[variable] is None else str(described[variable])

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from runner import __version__, pipeline, results
 from runner.component import Component
 from runner.config import STAGES, Experiment, experiment, experiment_fingerprint, redacted, resolve
+from runner.errors import ComponentError
 from runner.progress import Progress
 from runner.results import Mean, RunResult
 from runner.scoring import score
@@ -25,13 +26,15 @@ from runner.store import StageStore
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
+    from runner.dataset import TestSet
+
 
 @dataclass(frozen=True)
 class Outcome:
     """What is left of a run when its process ends: small enough to send between processes.
 
-    run_id, and ui (the command that opens the tracking UI), are None where tracking is off. notes are sentences for the
-    person who started it.
+    errors counts the questions without an answer. run_id, and ui (the command that opens the tracking UI), are None
+    where tracking is off. notes are sentences for the person who started it.
     """
 
     name: str
@@ -42,6 +45,7 @@ class Outcome:
     fingerprints: Mapping[str, str]
     table: tuple[str, ...]
     lower_is_better: frozenset[str]
+    errors: int
     dataset: Mapping[str, Any]
     computed: Mapping[str, int]
     reused: Mapping[str, int]
@@ -57,21 +61,36 @@ def run(config: DictConfig | Mapping[str, Any], choices: Mapping[str, str], fold
     """
     plain = resolve(config)
     built = experiment(plain)
+    test_set = built.dataset.load()
+
+    def measure() -> RunResult:
+        return _measure(built, plain, choices, test_set, folder)
+
     if not built.tracking.enabled:
-        return _outcome(built, _measure(built, plain, choices, folder), folder, None, None)
+        return _outcome(built, _answered(measure(), folder), folder, None, None)
     from runner.tracking import Tracker, ui_command
 
     tracker = Tracker(built.tracking)
     with tracker.run(_name(built), built.trial, {"paribus.results": str(folder)}) as handle:
-        result = _measure(built, plain, choices, folder)
+        result = measure()
         baseline = tracker.load_baseline(built.trial.baseline_run_id) if built.trial.baseline_run_id else None
         handle.log(result, folder, baseline)
+        _answered(result, folder)
     return _outcome(built, result, folder, handle.run_id, ui_command(built.tracking))
 
 
-def _measure(built: Experiment, plain: Mapping[str, Any], choices: Mapping[str, str], folder: Path) -> RunResult:
+def _answered(result: RunResult, folder: Path) -> RunResult:
+    """`result`, unless no question has an answer: its scores say nothing about the system. Raises ComponentError."""
+    errors = [record.error for record in result.records if record.error]
+    if len(errors) == len(result.records):
+        raise ComponentError(f"no question of {len(errors)} was answered; the first: {errors[0]}. Records: {folder}")
+    return result
+
+
+def _measure(
+    built: Experiment, plain: Mapping[str, Any], choices: Mapping[str, str], test_set: TestSet, folder: Path
+) -> RunResult:
     began, started = perf_counter(), datetime.now(UTC)
-    test_set = built.dataset.load()
     store = StageStore(built.tracking.root / "store")
     records = pipeline.records(built, test_set, store, Progress(_name(built)))
     scorers = built.metrics.scorers()
@@ -96,7 +115,13 @@ def _measure(built: Experiment, plain: Mapping[str, Any], choices: Mapping[str, 
 
 def _name(built: Experiment) -> str:
     trial = built.trial
-    return f"{trial.variable}={trial.value}" if trial.design == "variant" else trial.design if trial.sweep else "run"
+    match trial.design:
+        case "variant":
+            return f"{trial.variable}={trial.value}"
+        case "cartesian":
+            return trial.value or "cartesian"
+        case _:
+            return trial.design if trial.sweep else "run"
 
 
 def _outcome(built: Experiment, result: RunResult, folder: Path, run_id: str | None, ui: str | None) -> Outcome:
@@ -109,6 +134,7 @@ def _outcome(built: Experiment, result: RunResult, folder: Path, run_id: str | N
         fingerprints={key: definition.fingerprint for key, definition in result.definitions.items()},
         table=tuple(built.metrics.table),
         lower_is_better=frozenset(key for key, d in result.definitions.items() if d.direction == "lower"),
+        errors=sum(record.error is not None for record in result.records),
         dataset=result.dataset,
         computed=result.calls["computed"],
         reused=result.calls["reused"],
@@ -125,7 +151,8 @@ def _notes(result: RunResult) -> list[str]:
     expired = [q.id for q in result.questions if q.valid_until and q.valid_until.isoformat() < result.started[:10]]
     if expired:
         notes.append(
-            f"questions whose reference answer no longer holds: {', '.join(expired[:5])} ({len(expired)} in all)"
+            "questions whose reference answer no longer holds (valid_until has passed): "
+            f"{', '.join(expired[:5])} ({len(expired)} in all)"
         )
     blank = result.dataset.get("blank_documents") or []
     if blank:
@@ -135,7 +162,7 @@ def _notes(result: RunResult) -> list[str]:
         notes.append(
             f"questions without an answer: {len(failed)}; the first: {failed[0].question_id}: {failed[0].error}"
         )
-    short = [record for record in result.records if len(record.reranked) < record.asked_k]
+    short = [record for record in result.records if len(record.reranked) < record.asked_k and not record.error]
     if short:
         got = min(len(record.reranked) for record in short)
         notes.append(

@@ -125,6 +125,8 @@ def described(result: RunResult, folder: Path) -> RunLog:
             log.tag(metric_name(key), value if isinstance(value, str) else json.dumps(value, default=str))
     log.tag("paribus.config_fingerprint", result.config_fingerprint)
     log.tag("paribus.results", str(folder))
+    if unanswered := sum(record.error is not None for record in result.records):
+        log.metrics["runs/questions_without_answer"] = float(unanswered)
     for key, mean in result.means().items():
         name = metric_name(key)
         log.tag(f"paribus.definition.{name}", result.definitions[key].fingerprint)

@@ -11,24 +11,32 @@ from runner.results import SCORES, read_scores
 RESAMPLES = 2_000
 SEED = 20_240_229
 LEVEL = 0.95
+FEWEST_CHANGED = 6
+"""With five changed questions, all in one direction, an exact sign test still has p = 2 / 2**5 = 0.0625; a bootstrap
+interval over so few is far too short."""
 
 
 @dataclass(frozen=True)
 class Difference:
     """The mean over questions of candidate minus baseline, with a 95% percentile bootstrap interval over questions.
 
-    n is the number of questions with a value on both sides. low and high are None with fewer than two of them.
+    n is the number of questions with a value on both sides, changed the number of those whose value differs. low and
+    high are None with fewer than two of them.
     """
 
     delta: float
     low: float | None
     high: float | None
     n: int
+    changed: int
 
     @property
     def beyond_noise(self) -> bool:
-        """Whether the interval excludes 0. Resampling error aside, it excludes it by chance in one of twenty cases."""
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+        """Whether the interval excludes 0 and at least FEWEST_CHANGED questions changed; by chance so in about one of
+        twenty cases."""
+        if self.low is None or self.high is None or self.changed < FEWEST_CHANGED:
+            return False
+        return self.low > 0 or self.high < 0
 
 
 Values = Mapping[str, Mapping[str, float]]
@@ -63,8 +71,9 @@ def difference(differences: Sequence[float]) -> Difference:
     import numpy as np
 
     paired = np.asarray(differences, dtype=np.float64)
+    changed = int(np.count_nonzero(np.abs(paired) > 1e-12))
     if len(paired) < 2:
-        return Difference(float(paired.mean()), None, None, len(paired))
+        return Difference(float(paired.mean()), None, None, len(paired), changed)
     generator = np.random.default_rng(SEED)
     means = np.concatenate(
         [
@@ -74,7 +83,7 @@ def difference(differences: Sequence[float]) -> Difference:
     )
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
-    return Difference(float(paired.mean()), float(low), float(high), len(paired))
+    return Difference(float(paired.mean()), float(low), float(high), len(paired), changed)
 
 
 def _batches(size: int, cells: int = 4_000_000) -> list[int]:

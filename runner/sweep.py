@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from runner.config import Tracking, experiment
+from runner.config import Tracking, experiment, fingerprints
 from runner.errors import ParibusError
 from runner.plan import Composed, Plan, PlannedRun, Variable, plan
 from runner.run import Outcome
@@ -68,8 +68,20 @@ class Sweep:
         self.name = self.folder.name
 
     def plan(self, fixed: Sequence[str], variables: Sequence[Variable]) -> Plan:
-        """The plan, every run of it composed and checked. Raises ConfigError."""
-        return plan(fixed, variables, self.compose, lambda composed: experiment(composed.config))
+        """The plan, every run of it composed and checked: its configuration, its packages, its test set.
+
+        Raises ConfigError, or DataError of the baseline's test set.
+        """
+        loaded: set[str] = set()
+
+        def check(composed: Composed) -> None:
+            built = experiment(composed.config)
+            fingerprints(built)
+            if built.dataset.fingerprint not in loaded:
+                built.dataset.load()
+                loaded.add(built.dataset.fingerprint)
+
+        return plan(fixed, variables, self.compose, check)
 
     def run(self, planned: Plan) -> SweepResult:
         """Run the baseline, then the variants. A run that fails leaves a row without an outcome; the others go on."""

@@ -15,6 +15,7 @@ import shlex
 import socket
 import sqlite3
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -71,7 +72,11 @@ def ui_command(settings: Tracking) -> str:
     """The command that shows the tracking data in a browser, without credentials."""
     uri = tracking_uri(settings)
     shown = _without_credentials(uri)
-    return f"open {shown}" if _is_remote(uri) else f"mlflow ui --backend-store-uri {shlex.quote(shown)}"
+    return (
+        f"open {shown}"
+        if _is_remote(uri)
+        else shlex.join([sys.executable, "-m", "mlflow", "ui", "--backend-store-uri", shown])
+    )
 
 
 class Tracker:

@@ -60,7 +60,7 @@ def verbatim(overrides: Sequence[str]) -> list[str]:
     parser = OverridesParser.create()
     lines = []
     for line in overrides:
-        if is_verbatim(line):
+        if "=" in line and is_verbatim(line):
             override = parser.parse_overrides([line])[0]
             value = override._value
             if isinstance(value, QuotedString):

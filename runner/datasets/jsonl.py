@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
@@ -138,8 +139,21 @@ class JsonlDataset(Dataset):
 
     def _error(self, faults: list[str]) -> DataError:
         count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
-        more = [f"and {len(faults) - LISTED} more"] if len(faults) > LISTED else []
-        return DataError("\n".join([f"test set {shown(self.name)} cannot be used: {count}", *faults[:LISTED], *more]))
+        told = _together(faults)
+        more = [f"and {len(told) - LISTED} more"] if len(told) > LISTED else []
+        return DataError("\n".join([f"test set {shown(self.name)} cannot be used: {count}", *told[:LISTED], *more]))
+
+
+def _together(faults: list[str]) -> list[str]:
+    """One line for faults that differ only in their record: the first of them, and how many more there are."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for fault in faults:
+        place = _RECORD.match(fault)
+        alike.setdefault((place["file"], fault[place.end() :]) if place else ("", fault), []).append(fault)
+    return [same[0] + (f" (and in {len(same) - 1} more records)" if len(same) > 1 else "") for same in alike.values()]
+
+
+_RECORD = re.compile(r"(?P<file>.*?):\d+: (?:document|question) .*?: ")
 
 
 class Entry(NamedTuple):

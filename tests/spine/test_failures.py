@@ -116,6 +116,28 @@ def test_a_failed_question_costs_only_itself_and_is_tried_again(say: Say, folder
     assert log.read_text().splitlines()[4:] == ["Who buys the coffee beans ?"]
 
 
+def test_a_run_without_any_answer_is_a_failed_run(say: Say, folder: Path) -> None:
+    # The empty word is in every question.
+    said = say("sweep", f"generator.log={folder / 'log'}", "generator.fails=['']", "retriever.k=1,2")
+    assert said.code == 1
+    assert "baseline: no question of 4 was answered; the first: no answer for " in said.err
+
+
+def test_questions_without_an_answer_are_marked_in_the_table(say: Say, folder: Path) -> None:
+    said = say("sweep", f"generator.log={folder / 'log'}", "generator.fails=[coffee]", "retriever.k=1,2")
+    assert said.code == 0
+    assert "!1" in said.out
+    assert "! questions without an answer" in said.err
+
+
+def test_data_faults_stop_a_sweep_before_anything_runs(say: Say, folder: Path) -> None:
+    said = say("sweep", "dataset.path=nowhere", "retriever.k=1,2")
+    assert said.code == 2
+    assert "nowhere" in said.err
+    assert "Plan" not in said.out
+    assert not list((folder / "mlruns").rglob("results/*/*"))
+
+
 def test_an_interrupt_in_the_middle_repeats_no_paid_call(say: Say, folder: Path) -> None:
     log = folder / "log"
     first = say("run", f"generator.log={log}", "generator.stops_at=journeys")

@@ -147,10 +147,18 @@ def test_the_json_schema_is_exported_with_its_version(kind: type) -> None:
 
 def test_a_difference_by_hand() -> None:
     assert difference([0.5, -0.25, 0.5, 0.25]).delta == 0.25
-    assert difference([0.5]) == Difference(0.5, None, None, 1)
+    assert difference([0.5]) == Difference(0.5, None, None, 1, 1)
     same = difference([0.25] * 9)
     assert (same.delta, same.low, same.high, same.n, same.beyond_noise) == (0.25, 0.25, 0.25, 9, True)
     assert not difference([1.0, -1.0]).beyond_noise
+
+
+@pytest.mark.parametrize(("changed", "beyond"), [(5, False), (6, True)])
+def test_fewer_than_six_changed_questions_decide_nothing(changed: int, beyond: bool) -> None:
+    # Exact two-sided sign test, all in one direction: 2 / 2**5 = 0.0625 > 0.05 >= 2 / 2**6 = 0.03125.
+    found = difference([1.0] * changed)
+    assert found.low == 1.0
+    assert (found.changed, found.beyond_noise) == (changed, beyond)
 
 
 def test_the_interval_agrees_with_scipys_percentile_bootstrap() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -258,7 +259,10 @@ def test_a_failure_in_the_middle_loses_nothing(
 
 
 def test_the_command_that_opens_the_tracking_data() -> None:
-    assert tracking.ui_command(Tracking(folder="/a b")) == "mlflow ui --backend-store-uri 'sqlite:////a b/mlflow.db'"
+    assert (
+        tracking.ui_command(Tracking(folder="/a b"))
+        == f"{sys.executable} -m mlflow ui --backend-store-uri 'sqlite:////a b/mlflow.db'"
+    )
     assert tracking.ui_command(Tracking(uri="http://bob:h/unter@2@host:5000")) == "open http://host:5000"
     relative = tracking.ui_command(Tracking(uri="sqlite:///x.db"))
-    assert relative == f"mlflow ui --backend-store-uri sqlite:///{os.getcwd()}/x.db"
+    assert relative == f"{sys.executable} -m mlflow ui --backend-store-uri sqlite:///{os.getcwd()}/x.db"
