@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runner.errors import ConfigError, ParibusError, StoreError
+from runner.errors import ConfigError, ParibusError, StoreError, SweepIncomplete
 from runner.yaml_folders import conf_dir, extra_folders
 
 if TYPE_CHECKING:
@@ -28,14 +28,19 @@ def launch(arguments: Sequence[str]) -> None:
     Raises what the job or Hydra raises; `runner.cli` turns it into messages.
     """
     import hydra
+    from hydra.core.hydra_config import HydraConfig
     from hydra.errors import HydraException
+    from hydra.types import RunMode
 
     from hydra_plugins.paribus.verbatim_source import verbatim
 
     os.environ["HYDRA_FULL_ERROR"] = "1"
     signal.signal(signal.SIGTERM, _interrupt)
     overrides, extra_folders[:] = _split_config_dirs(arguments)
+    _refuse_unclear_folder(overrides)
     os.environ[SWEPT] = ",".join(_swept(overrides))
+    from runner import console
+
     failures: list[ParibusError] = []
 
     def job(config: DictConfig) -> Outcome | None:
@@ -43,8 +48,13 @@ def launch(arguments: Sequence[str]) -> None:
             return task(config)
         except ParibusError as error:
             _drop_if_empty()
-            if config.trial.sweep is not None:
+            if config.trial.sweep is not None or config.sweep.get("dry_run"):
                 raise
+            if HydraConfig.get().mode == RunMode.MULTIRUN:  # Hydra's own sweepers tell of the first failure only
+                console.note(f"{' '.join(HydraConfig.get().overrides.task)}: {error}")
+                raise SweepIncomplete(
+                    "some runs failed; each is named above, and what the others found is kept"
+                ) from error
             failures.append(error)
             return None
 
@@ -62,6 +72,14 @@ def launch(arguments: Sequence[str]) -> None:
         ) from error
     if failures:
         raise failures[0]
+
+
+def _refuse_unclear_folder(overrides: Sequence[str]) -> None:
+    """Hydra makes result folders below tracking.folder before any configuration is checked."""
+    for override in overrides:
+        key, _, value = override.lstrip("+").partition("=")
+        if key == "tracking.folder" and (value.strip("'\" ") in ("", "null") or value.strip("'\" ").startswith("~")):
+            raise ConfigError(f"{override}: tracking.folder must be a path, and '~' is not expanded; write it in full")
 
 
 def _drop_if_empty() -> None:

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 from runner import __version__
 from runner.errors import ExitCode, ParibusError
@@ -25,6 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `paribus …` and return its exit code (see ExitCode)."""
     parser = _parser()
     arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal's encoding must not cost a finished table
     options, rest = parser.parse_known_args(arguments)
     if options.command is None:
         parser.print_help()

@@ -257,6 +257,9 @@ def flatten(value: Any, prefix: str = "") -> dict[str, Any]:
 
 
 _SECRET_KEY = re.compile(r"(?:^|_)(?:api_?key|password|passwd|secret|token|credential)s?$", re.IGNORECASE)
+_URL_KEY = re.compile(r"(?:^|_)(?:url|uri)$", re.IGNORECASE)
+_URL_BEFORE_HOST = re.compile(r"(?<=://).*@")  # people write passwords with '@' and '/' in them unquoted
+_URL_SECRET = re.compile(r"([?&][^=&]*(?:key|token|secret|password|sig)[^=&]*=)[^&#]*", re.IGNORECASE)
 _URL_CREDENTIALS = re.compile(r"(?<=://)[^\s/?#]+@")
 
 
@@ -267,5 +270,9 @@ def redacted(value: Any, key: str = "") -> Any:
     if isinstance(value, list):
         return [redacted(item, key) for item in value]
     if isinstance(value, str):
-        return "[removed]" if value and _SECRET_KEY.search(key) else _URL_CREDENTIALS.sub("[removed]@", value)
+        if value and _SECRET_KEY.search(key):
+            return "[removed]"
+        if _URL_KEY.search(key):
+            return _URL_SECRET.sub(r"\1[removed]", _URL_BEFORE_HOST.sub("[removed]@", value))
+        return _URL_CREDENTIALS.sub("[removed]@", value)
     return value

@@ -125,15 +125,15 @@ SUMMARY, CONFIG, RECORDS, SCORES, QUESTIONS, TABLE = (
 
 
 def write(result: RunResult, folder: Path) -> list[Path]:
-    """Write the files of `result` into `folder` and return their paths. The configuration must already be free of
-    secrets."""
+    """Write the files of `result` into `folder` and return their paths; the summary comes last, so a folder that has
+    one is whole. The configuration must already be free of secrets."""
     folder.mkdir(parents=True, exist_ok=True)
     _write_text(folder / CONFIG, _yaml(result.config))
-    _write_text(folder / SUMMARY, json.dumps(result.summary(), ensure_ascii=False, indent=1, allow_nan=False) + "\n")
     _write_text(folder / RECORDS, _lines(result.records))
     _write_text(folder / SCORES, _lines(result.scores))
     _write_text(folder / QUESTIONS, _lines(result.questions))
     _write_table(folder / TABLE, result)
+    _write_text(folder / SUMMARY, json.dumps(result.summary(), ensure_ascii=False, indent=1, allow_nan=False) + "\n")
     return [folder / name for name in (SUMMARY, CONFIG, RECORDS, SCORES, QUESTIONS, TABLE)]
 
 

@@ -71,6 +71,8 @@ def run(config: DictConfig | Mapping[str, Any], choices: Mapping[str, str], fold
     from runner.tracking import Tracker, ui_command
 
     tracker = Tracker(built.tracking)
+    if built.trial.sweep is None:
+        tracker.close_stale()
     with tracker.run(_name(built), built.trial, {"paribus.results": str(folder)}) as handle:
         result = measure()
         baseline = tracker.load_baseline(built.trial.baseline_run_id) if built.trial.baseline_run_id else None

@@ -75,6 +75,7 @@ class BaselineView:
 
     run_id: str
     means: Mapping[str, float]
+    counts: Mapping[str, int]
     fingerprints: Mapping[str, str]
     judges: Mapping[str, str]
     dataset_checksum: str
@@ -168,6 +169,7 @@ def compare(log: RunLog, result: RunResult, baseline: BaselineView) -> None:
         parts = (
             ("definition", result.definitions[key].fingerprint, baseline.fingerprints[key]),
             ("judge", judges.get(key), baseline.judges.get(key)),
+            ("number of questions", mean.n, baseline.counts.get(key)),
         )
         faults = [f"{key}: {part} {ours}, in the baseline {theirs}" for part, ours, theirs in parts if ours != theirs]
         differ += faults

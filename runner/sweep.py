@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from runner.config import Tracking, experiment, fingerprints
-from runner.errors import ParibusError
+from runner.errors import ParibusError, StoreError
 from runner.plan import Composed, Plan, PlannedRun, Variable, plan
 from runner.run import Outcome
 from runner.stats import Difference, Values, paired_differences, values
@@ -43,7 +43,8 @@ class Row:
 @dataclass(frozen=True)
 class SweepResult:
     """All rows, the baseline first. folder holds the result folders. parent_run_id, and ui (the command that opens the
-    tracking UI), are None where tracking is off. notes are sentences for the person who started it."""
+    tracking UI), are None where tracking is off. notes are sentences for the person who started it;
+    untracked says why the table is not in the tracking data."""
 
     name: str
     folder: Path
@@ -52,6 +53,7 @@ class SweepResult:
     ui: str | None
     seconds: float
     notes: tuple[str, ...] = ()
+    untracked: str | None = None
 
     @property
     def failed(self) -> list[Row]:
@@ -100,7 +102,10 @@ class Sweep:
         )
         with tracker.sweep(f"sweep {self.name}", {"paribus.sweep": self.name}, planned.table()) as parent:
             result = self._execute(planned, parent.run_id)
-            parent.log(sweep_table(result), failed=len(result.failed))
+            try:
+                parent.log(sweep_table(result), failed=len(result.failed))
+            except StoreError as error:  # the table is shown first: nothing that was measured may be lost to this
+                result = replace(result, untracked=str(error))
         return replace(result, ui=ui_command(settings), notes=notes)
 
     def _execute(self, planned: Plan, parent: str | None = None) -> SweepResult:

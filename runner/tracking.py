@@ -58,6 +58,8 @@ def tracking_uri(settings: Tracking) -> str:
     """The absolute URI of the tracking data. Raises StoreError for a file store, which MLflow 3.17 cannot write."""
     if settings.uri is None:
         return f"sqlite:///{(settings.root / 'mlflow.db').as_posix()}"
+    if settings.uri in ("sqlite://", "sqlite:///", "sqlite:///:memory:"):
+        raise StoreError(f"tracking.uri={settings.uri} keeps nothing; write sqlite:///<folder>/mlflow.db")
     if settings.uri.startswith("sqlite:///"):
         return f"sqlite:///{Path(settings.uri.removeprefix('sqlite:///')).absolute().as_posix()}"
     if settings.uri.startswith("file:") or not ("://" in settings.uri or _is_remote(settings.uri)):
@@ -90,11 +92,11 @@ class Tracker:
         self._settings = settings
         self._uri = tracking_uri(settings)
         self._where = _without_credentials(self._uri)
-        client = partial(self._call, _mlflow().MlflowClient, tracking_uri=self._uri)
+        client = partial(self._call, _mlflow().MlflowClient)
         if self._uri.startswith("sqlite:///"):
             _migrate_once(self._uri, client)
         with _impatient():
-            self._client = client()
+            self._client = client(tracking_uri=self._uri)
             self._experiment_id = self._call(self._open_experiment)
 
     def _open_experiment(self) -> str:
@@ -228,6 +230,7 @@ class Tracker:
         return BaselineView(
             run_id,
             {key: value for key, value in means.items() if value is not None},
+            {key: int(run.data.metrics.get(f"n/{metric_name(key)}", 0)) for key in fingerprints},
             fingerprints,
             tagged("paribus.judge."),
             tags["paribus.dataset.checksum"],
@@ -387,12 +390,13 @@ def _checked_schema(file: Path) -> str | None:
     return str(rows[0][0]) if rows else None
 
 
-def _migrate_once(uri: str, create: Callable[[], object]) -> None:
+def _migrate_once(uri: str, create: Callable[..., object]) -> None:
     """Call `create`, which runs MLflow's schema migration, on a fresh sqlite database; check any other.
 
-    The migration fails when several processes start it. The lock is a sqlite file because those work everywhere and are
-    released when their process dies. The check comes first because MLflow spends 100 s on a database that cannot be
-    opened, and migrates some old ones without asking. Raises StoreError.
+    The fresh database gets its name when it is whole: MLflow commits revision by revision, and one that was interrupted
+    can be neither used nor upgraded. The migration fails when several processes start it. The lock is a sqlite file
+    because those work everywhere and are released when their process dies. The check comes first because MLflow spends
+    100 s on a database that cannot be opened, and migrates some old ones without asking. Raises StoreError.
     """
     from alembic.script import ScriptDirectory
 
@@ -401,6 +405,8 @@ def _migrate_once(uri: str, create: Callable[[], object]) -> None:
     try:
         if "?" in uri:
             raise OSError(22, "a database URI cannot hold a '?'")
+        if escaped := re.search("%[0-9A-Fa-f]{2}", uri):  # MLflow would decode it and write to another folder
+            raise OSError(22, f"a database URI cannot hold {escaped[0]!r}")
         if not file.exists() and (old := next(file.parent.glob("*/meta.yaml"), None)):
             raise OSError(22, f"{old} belongs to an old MLflow file store, which MLflow {version} does not write to")
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -412,7 +418,10 @@ def _migrate_once(uri: str, create: Callable[[], object]) -> None:
             lock.execute("BEGIN EXCLUSIVE")
             found = _checked_schema(file)
             if found is None:
-                create()
+                fresh = file.with_suffix(".new")
+                fresh.unlink(missing_ok=True)
+                create(tracking_uri=f"sqlite:///{fresh.as_posix()}")
+                os.replace(fresh, file)
             elif found in {revision.revision for revision in script.walk_revisions()} - {script.get_current_head()}:
                 raise StoreError(
                     f"{file} was made by an older MLflow than {version}; copy the file, then run: "

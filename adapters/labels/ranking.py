@@ -36,6 +36,10 @@ POOL = (
     "n counts the chunks of Record.labelled and of the ranking; a system that does not report Record.labelled may "
     "leave relevant chunks out of n."
 )
+RECHUNKED = (
+    "With unit=chunk another chunker makes another number of relevant chunks, so n and the ideal change with it; "
+    "between chunkers compare unit=document, labels/reciprocal_rank, labels/recall by passage, or characters."
+)
 # 2^g must stay finite when hundreds of gains are added.
 LARGEST_GRADE = 1000
 RecallUnit = Annotated[
@@ -50,7 +54,7 @@ class RankingDefinition(ListDefinition):
     unit_judged: ClassVar[str] = "chunk or document (see unit)"
     hit: ClassVar[str] = HOLDS + "; a document is relevant when any span in it is"
     nothing_to_judge: ClassVar[str] = NOTHING
-    hazards: ClassVar[tuple[str, ...]] = (*ORDER, UNJUDGED, UNREACHABLE, POOL)
+    hazards: ClassVar[tuple[str, ...]] = (*ORDER, UNJUDGED, UNREACHABLE, POOL, RECHUNKED)
 
     unit: Unit = "chunk"
     min_grade: MinGrade = 1

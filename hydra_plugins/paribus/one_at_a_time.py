@@ -44,7 +44,7 @@ class OneAtATime(Sweeper):
     def sweep(self, arguments: list[str]) -> Any:
         """Plan, run and show the sweep that the arguments and the preset describe."""
         from runner import console
-        from runner.errors import SweepIncomplete
+        from runner.errors import StoreError, SweepIncomplete
         from runner.sweep import Sweep
 
         fixed, variables = self._split(arguments)
@@ -58,6 +58,8 @@ class OneAtATime(Sweeper):
         if result.failed:
             reasons = "\n".join(f"{row.planned.label}: {row.error}" for row in result.failed)
             raise SweepIncomplete(f"{len(result.failed)} of {len(result.rows)} runs failed:\n{reasons}")
+        if result.untracked:
+            raise StoreError(result.untracked)
         return result
 
     def _split(self, arguments: list[str]) -> tuple[list[str], list[Any]]:
@@ -72,6 +74,7 @@ class OneAtATime(Sweeper):
         preset = [_expression(name, values) for name, values in preset_variables(self.composed.sweep).items()]
         fixed: list[str] = []
         variables: dict[str, Variable] = {}
+        typed_names: set[str] = set()
         for number, override in enumerate(parser.parse_overrides([*preset, *arguments])):
             typed = override.get_key_element()
             name = typed.lstrip("+~")
@@ -81,6 +84,9 @@ class OneAtATime(Sweeper):
                 raise ConfigError(f"{override.input_line}: an interval has no list of values; use a,b,c or range(…)")
             else:
                 _refuse_split_prompt(override)
+                if number >= len(preset) and name in typed_names:
+                    raise ConfigError(f"{name} is swept twice on the command line; write its values as one list")
+                typed_names |= {name} if number >= len(preset) else set()
                 variables[name] = Variable(name, tuple(_values(override)), typed.removesuffix(name))
         return fixed, list(variables.values())
 

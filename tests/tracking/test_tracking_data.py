@@ -294,3 +294,22 @@ def test_a_real_server(server: str, tmp_path: Path, capfd: pytest.CaptureFixture
     files = [path for path in tmp_path.rglob("*") if path.is_file() and path.parent.name != "kept"]
     assert [path for path in files if b"hunter2" in path.read_bytes()] == []
     assert not (tmp_path / "mlruns").exists()
+
+
+def test_a_folder_that_mlflow_would_decode_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot hold '%20'"):
+        Tracker(Tracking(folder=str(tmp_path / "a%20b")))
+    assert not (tmp_path / "a b").exists()
+
+
+def test_an_interrupted_first_start_leaves_a_folder_that_works(tmp_path: Path) -> None:
+    (tmp_path / "mlflow.new").write_bytes(b"half a database")
+    Tracker(Tracking(folder=str(tmp_path)))
+    assert (tmp_path / "mlflow.db").exists()
+    assert not (tmp_path / "mlflow.new").exists()
+
+
+@pytest.mark.parametrize("uri", ["sqlite://", "sqlite:///:memory:"])
+def test_a_database_that_keeps_nothing_is_refused(uri: str) -> None:
+    with pytest.raises(StoreError, match="keeps nothing"):
+        Tracker(Tracking(uri=uri))
