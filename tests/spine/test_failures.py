@@ -154,3 +154,16 @@ def test_a_broken_chunker_and_reranker_are_named(say: Say) -> None:
     said = say("run", "reranker=shortest", "retriever.k=3", "reranker.short_of=1")
     assert said.code == 1
     assert "spine_stubs.Shortest returned 3 scores for 4 passages" in said.err
+
+
+def test_a_variable_swept_twice_is_refused(say: Say) -> None:
+    said = say("sweep", "--dry-run", "retriever.k=1,2", "retriever.k=3,4")
+    assert said.code == 2
+    assert "retriever.k is swept twice" in said.err
+
+
+def test_failures_under_hydras_own_sweeper_are_all_named(say: Say) -> None:
+    said = say("sweep", "hydra/sweeper=basic", "retriever.k=0,2,-1")
+    assert said.code == 1
+    assert "retriever.k=0 is not allowed" in said.err
+    assert "retriever.k=-1 is not allowed" in said.err
