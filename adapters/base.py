@@ -2,19 +2,26 @@
 
 A scorer is a frozen pydantic model: its fields are the parameters of the definition, its class
 variables are the prose of the card. Adding one is one class in one file and one line in SCORERS.
+
+A `Scorer` computes from the record and its labels alone; a `JudgedScorer` asks a judge.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
-from typing import Any, ClassVar, Literal
+from math import isfinite
+from time import perf_counter
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from adapters.schema import Definition, Question, Record, Score, Verdict
+from adapters.bench import Bench, Measurement, prompt_hash
+from adapters.inputs import missing
+from adapters.schema import Definition, Question, Ranked, Record, Score, Verdict
 
 SCORERS: dict[str, str] = {
     "labels/recall": "adapters.labels.ranking:Recall",
@@ -37,6 +44,42 @@ SCORERS: dict[str, str] = {
     "labels/answer_precision": "adapters.labels.answers:AnswerPrecision",
     "labels/answer_recall": "adapters.labels.answers:AnswerRecall",
     "labels/answer_exact_match": "adapters.labels.answers:AnswerExactMatch",
+    "ragas/faithfulness": "adapters.ragas:Faithfulness",
+    "ragas/answer_relevancy": "adapters.ragas:AnswerRelevancy",
+    "ragas/context_precision": "adapters.ragas:ContextPrecision",
+    "ragas/context_utilization": "adapters.ragas:ContextUtilization",
+    "ragas/context_recall": "adapters.ragas:ContextRecall",
+    "ragas/context_entity_recall": "adapters.ragas:ContextEntityRecall",
+    "ragas/factual_correctness": "adapters.ragas:FactualCorrectness",
+    "ragas/noise_sensitivity": "adapters.ragas:NoiseSensitivity",
+    "ragas/context_relevance": "adapters.ragas:ContextRelevance",
+    "ragas/response_groundedness": "adapters.ragas:ResponseGroundedness",
+    "ragas/answer_accuracy": "adapters.ragas:AnswerAccuracy",
+    "ragas/semantic_similarity": "adapters.ragas:SemanticSimilarity",
+    "ragas/answer_correctness": "adapters.ragas:AnswerCorrectness",
+    "ragas/id_context_precision": "adapters.ragas:IDContextPrecision",
+    "ragas/id_context_recall": "adapters.ragas:IDContextRecall",
+    "ragas/non_llm_context_precision": "adapters.ragas:NonLLMContextPrecision",
+    "ragas/non_llm_context_recall": "adapters.ragas:NonLLMContextRecall",
+    "deepeval/faithfulness": "adapters.deepeval:Faithfulness",
+    "deepeval/answer_relevancy": "adapters.deepeval:AnswerRelevancy",
+    "deepeval/contextual_precision": "adapters.deepeval:ContextualPrecision",
+    "deepeval/contextual_recall": "adapters.deepeval:ContextualRecall",
+    "deepeval/contextual_relevancy": "adapters.deepeval:ContextualRelevancy",
+    "deepeval/hallucination": "adapters.deepeval:Hallucination",
+    "trulens/groundedness": "adapters.trulens:Groundedness",
+    "trulens/context_relevance": "adapters.trulens:ContextRelevance",
+    "trulens/answer_relevance": "adapters.trulens:AnswerRelevance",
+    "trulens/comprehensiveness": "adapters.trulens:Comprehensiveness",
+    "trulens/ground_truth_agreement": "adapters.trulens:GroundTruthAgreement",
+    "rubric/relevance": "adapters.rubric:RelevanceRating",
+    "rubric/context_contribution": "adapters.rubric:ContextContribution",
+    "rubric/citation_accuracy": "adapters.rubric:CitationAccuracy",
+    "rubric/correctness": "adapters.rubric:Correctness",
+    "rubric/refusal_rate": "adapters.rubric:RefusalRate",
+    "rubric/false_refusal_rate": "adapters.rubric:FalseRefusalRate",
+    "rubric/worded_refusal_rate": "adapters.rubric:WordedRefusalRate",
+    "rubric/worded_false_refusal_rate": "adapters.rubric:WordedFalseRefusalRate",
 }
 """Definition id -> "module:Class"; the module is imported when the definition is selected."""
 
@@ -45,8 +88,12 @@ class UnknownDefinition(ValueError):
     """A definition id or one of its parameters is not known; the message names what is allowed."""
 
 
-class Scorer(BaseModel, ABC):
-    """A definition that can be computed. Subclasses declare parameters as fields and their card as class variables."""
+class Unavailable(Exception):
+    """The package that computes a definition cannot be imported; the message names it and the module at fault."""
+
+
+class Measure(BaseModel, ABC):
+    """A definition. Subclasses declare parameters as fields and their card as class variables."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -64,6 +111,7 @@ class Scorer(BaseModel, ABC):
     requires: ClassVar[tuple[str, ...]]
     source: ClassVar[str]
     revision: ClassVar[int] = 1
+    calls: ClassVar[str] = "0"
     hazards: ClassVar[tuple[str, ...]] = ()
 
     @cached_property
@@ -74,8 +122,8 @@ class Scorer(BaseModel, ABC):
             key=self.key,
             asks=self.asks,
             framework=self.framework,
-            version=self.version,
-            implementation=f"{type(self).__module__}.{type(self).__qualname__}",
+            version=self.framework_version(),
+            implementation=self.implementation(),
             unit=self.unit_judged,
             hit=self.hit,
             formula=self.formula,
@@ -87,6 +135,8 @@ class Scorer(BaseModel, ABC):
             parameters=self.model_dump(mode="json"),
             source=self.source,
             revision=self.revision,
+            calls=self.calls,
+            prompts=self.prompt_hashes(),
             hazards=self.hazards,
         )
 
@@ -101,6 +151,33 @@ class Scorer(BaseModel, ABC):
         ]
         return self.id + (f"@{cutoff}" if cutoff is not None else "") + "".join(changed)
 
+    def framework_version(self) -> str:
+        """The version that computes it: `version`, or that of an installed package."""
+        return self.version
+
+    def implementation(self) -> str:
+        """The class or function that computes it, with its module."""
+        return f"{type(self).__module__}.{type(self).__qualname__}"
+
+    def prompt_hashes(self) -> dict[str, str]:
+        """The hash of each prompt with its schema, by call; empty where no judge is asked."""
+        return {}
+
+    def prepare(self) -> None:
+        """Import what computing needs, before any work. Raises Unavailable."""
+
+    def not_applicable(self, record: Record, reason: str) -> Score:
+        """A score without a value because the record or question lacks what the definition needs."""
+        return Score(record.question_id, self.key, self.definition.fingerprint, None, "not_applicable", reason)
+
+    def failed(self, record: Record, reason: str) -> Score:
+        """A score without a value because something went wrong."""
+        return Score(record.question_id, self.key, self.definition.fingerprint, None, "failed", reason)
+
+
+class Scorer(Measure):
+    """A definition computed from the record and its labels, without a judge."""
+
     @abstractmethod
     def score(self, question: Question, record: Record) -> Score:
         """The score of one record. Never raises for bad records: what cannot be computed says why."""
@@ -111,12 +188,142 @@ class Scorer(BaseModel, ABC):
         """A score with a value."""
         return Score(record.question_id, self.key, self.definition.fingerprint, value, reason=reason, evidence=evidence)
 
-    def not_applicable(self, record: Record, reason: str) -> Score:
-        """A score without a value because the record or question lacks what the definition needs."""
-        return Score(record.question_id, self.key, self.definition.fingerprint, None, "not_applicable", reason)
+
+class Disbelieved(Exception):
+    """A framework's number must not be believed: its evidence is incomplete, or the number is no value of the
+    definition. One sentence that says what was found and what was expected."""
 
 
-def scorer(spec: str | Mapping[str, Any]) -> Scorer:
+class NothingToJudge(Exception):
+    """The judge found no unit to judge (an answer without claims); whatever the framework returns then is a convention
+    and no measurement. The message names the unit: "0 claims"."""
+
+
+class JudgedScorer(Measure):
+    """A definition that asks a judge.
+
+    Subclasses give `_run`, which lets the framework's own code compute the number, and `_evidence`, which reads the
+    verdicts and refuses numbers that they do not carry. What is missing, failed or out of range is decided here, the
+    same way for all frameworks.
+    """
+
+    sentinels: ClassVar[frozenset[float]] = frozenset()
+    """Values by which the framework says that it has none."""
+
+    @abstractmethod
+    async def _run(self, measurement: Measurement) -> float:
+        """The framework's own value. May raise whatever the framework raises."""
+
+    @abstractmethod
+    def _evidence(self, measurement: Measurement) -> tuple[Verdict, ...]:
+        """The verdicts behind the value, checked: as many as units, inside vocabulary and scale.
+
+        Raises Disbelieved, or NothingToJudge.
+        """
+
+    @abstractmethod
+    def prompts(self) -> dict[str, str]:
+        """The text of every prompt and schema that it sends, by call, read from the installed package, with sentinels
+        in the place of a record's fields."""
+
+    def prompt_hashes(self) -> dict[str, str]:
+        """See Measure. A package that cannot be imported has no prompts to read; the reason stands in their place."""
+        try:
+            return {name: prompt_hash(text) for name, text in sorted(self.prompts().items())}
+        except Unavailable as error:
+            return {"unavailable": str(error)}
+
+    def needs(self) -> tuple[str, ...]:
+        """The fields without which it does not apply, as `adapters.inputs` names them."""
+        return self.requires
+
+    def contexts(self, record: Record) -> tuple[str, ...]:
+        """The texts that the definition looks at as context, in order: what reached the prompt."""
+        return tuple(chunk.text for chunk in record.context)
+
+    async def measure(self, question: Question, record: Record, bench: Bench) -> Score:
+        """The score of one record. Never raises for bad records, judges or frameworks: what cannot be computed says
+        why."""
+        began = perf_counter()
+        lacking = missing(self.needs(), question, record)
+        if lacking:
+            return self.not_applicable(record, lacking)
+        measurement = Measurement(self.key, question, record, bench)
+        value, error = None, None
+        try:
+            self.prepare()
+            value = float(await self._run(measurement))
+        except Exception as raised:
+            error = raised
+        if isinstance(error, Unavailable):
+            return self.failed(record, str(error))
+        score = self._believed(measurement, value, error)
+        return replace(
+            score,
+            judge=bench.card,
+            calls=measurement.calls,
+            tokens=measurement.tokens,
+            seconds=perf_counter() - began,
+        )
+
+    def _believed(self, measurement: Measurement, value: float | None, error: Exception | None) -> Score:
+        record = measurement.record
+        native = value if value is not None and isfinite(value) else None
+        if measurement.fault:
+            return self.failed(record, str(measurement.fault))
+        try:
+            evidence = self._evidence(measurement)
+        except NothingToJudge as nothing:
+            convention = "no number" if native is None else f"{native:g}"
+            what = f"raised {_told(error)}" if error else f"returned {convention}"
+            reason = f"nothing to judge: {nothing} (here {self.framework} {what}, which is kept out of means)"
+            return replace(self.not_applicable(record, reason), native_value=native)
+        except Disbelieved as doubt:
+            return replace(self.failed(record, str(doubt)), native_value=native)
+        except Exception as broken:
+            reason = f"the replies cannot be read as evidence: {_told(broken)}"
+            return replace(self.failed(record, reason), native_value=native)
+        if error:
+            return replace(self.failed(record, f"{self.framework} raised {_told(error)}"), evidence=evidence)
+        low, high = self.value_range
+        if native is None:
+            return replace(self.failed(record, f"{self.framework} returned no number"), evidence=evidence)
+        if native in self.sentinels:
+            reason = f"{self.framework} returned {native:g}, which is how it says that it has no score"
+            return replace(self.failed(record, reason), evidence=evidence)
+        if not low <= native <= high:
+            reason = f"{self.framework} returned {native:g}, outside the range {low:g} to {high:g}"
+            return replace(self.failed(record, reason), evidence=evidence, native_value=native)
+        return Score(record.question_id, self.key, self.definition.fingerprint, native, evidence=evidence)
+
+
+class RankedScorer(JudgedScorer):
+    """A judged definition of retrieval: it looks at a ranking, not at the prompt.
+
+    ranking: which one, as in labels/*; k: its first k chunks, None = all.
+    """
+
+    ranking: Literal["reranked", "retrieved", "context"] = "reranked"
+    k: Annotated[int, Field(ge=1)] | None = None
+
+    def needs(self) -> tuple[str, ...]:
+        """See JudgedScorer; "reranked" stands for the ranking that was chosen."""
+        return tuple(self.ranking if name == "reranked" else name for name in self.requires)
+
+    def contexts(self, record: Record) -> tuple[str, ...]:
+        """The texts of the ranking, best first, at most k."""
+        if self.ranking == "context":
+            return super().contexts(record)[: self.k]
+        ranked: tuple[Ranked, ...] = getattr(record, self.ranking)
+        return tuple(item.chunk.text for item in ranked[: self.k])
+
+
+def _told(error: Exception | None) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
+
+
+def scorer(spec: str | Mapping[str, Any]) -> Scorer | JudgedScorer:
     """Build the scorer that `spec` names: an id, or a mapping with `id` and parameters.
 
     An id is one of SCORERS, or `module:Class` for a definition of your own. Raises UnknownDefinition naming the nearest
@@ -136,8 +343,10 @@ def scorer(spec: str | Mapping[str, Any]) -> Scorer:
         kind = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise UnknownDefinition(f"definition {name}: {error}") from error
-    if not (isinstance(kind, type) and issubclass(kind, Scorer)):
-        raise UnknownDefinition(f"definition {name}: {target} is not a subclass of adapters.base.Scorer")
+    if not (isinstance(kind, type) and issubclass(kind, Scorer | JudgedScorer)):
+        raise UnknownDefinition(
+            f"definition {name}: {target} is not a subclass of adapters.base.Scorer or JudgedScorer"
+        )
     try:
         return kind(**parameters)
     except ValidationError as error:

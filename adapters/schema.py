@@ -18,7 +18,7 @@ from datetime import date
 from functools import cached_property
 from typing import Any, Literal, TypeVar, cast
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 T = TypeVar("T")
 
@@ -155,6 +155,7 @@ class Definition:
     direction: whether a higher or a lower value is better.
     requires: the fields of Question and Record without which it is not applicable.
     parameters: all of them, defaults included.
+    calls: how many calls to a judge one record takes, in words ("1 + 1 a chunk"); "0" = it asks no judge.
     prompts: hash of each prompt and schema that it sends to a judge, by call.
     source: the paper, page or package file that the definition is taken from, with its date.
     revision: the number of our own adapter's reading of it; raised when a number may change.
@@ -177,6 +178,7 @@ class Definition:
     parameters: Mapping[str, JsonValue]
     source: str
     revision: int = 1
+    calls: str = "0"
     prompts: Mapping[str, str] = field(default_factory=dict)
     hazards: tuple[str, ...] = ()
 
@@ -200,13 +202,40 @@ class Definition:
         return {**asdict(self), "fingerprint": self.fingerprint}
 
 
+@dataclass(frozen=True)
+class JudgeCard:
+    """Which judge gave a score. Two judged scores are comparable only when `fingerprint` agrees.
+
+    provider: openai (any compatible endpoint), lexical, labels, ... model and revision: which one answered.
+    temperature, seed, max_tokens: as sent; None = not sent. host: where an endpoint is served, without credentials.
+    embeddings: what turns texts into vectors, for definitions that need them; None = nothing does.
+    settings: all else that can change an answer. fingerprint: hash of all of it, filled in where it is not given.
+    """
+
+    provider: str
+    model: str
+    revision: str | None = None
+    temperature: float | None = None
+    seed: int | None = None
+    max_tokens: int | None = None
+    host: str | None = None
+    embeddings: str | None = None
+    settings: Mapping[str, JsonValue] = field(default_factory=dict)
+    fingerprint: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.fingerprint:
+            parts = {name: value for name, value in asdict(self).items() if name != "fingerprint"}
+            object.__setattr__(self, "fingerprint", fingerprint(parts))
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """One judged unit: the framework's own word first, ours beside it.
 
     native: the word or number as it came (`idk`, `2`, `yes`).
-    ours: supported | contradicted | absent | relevant | not_relevant | attributed | not_attributed; None where
-        the native word has no counterpart.
+    ours: supported | contradicted | absent, or not_supported where the framework has one word for the last two;
+        relevant | not_relevant; attributed | not_attributed; None where the native word has no counterpart.
     rank: the place in the ranking, from 1, where the unit is a ranked chunk.
     """
 
@@ -225,7 +254,9 @@ class Score:
     """One definition's word on one record.
 
     value is a finite number exactly when status is "computed"; otherwise it is None and `reason` says why in
-    one sentence. judge is the fingerprint of the judge, None where no judge was asked.
+    one sentence. native_value: what the framework itself returned where paribus does not take it for the value (1 for
+    an answer without claims); None where that was no number. judge: None where the definition asks none. calls, tokens:
+    what was asked of the judge; tokens are None where nothing counted them. seconds: wall time.
     """
 
     question_id: str
@@ -235,7 +266,8 @@ class Score:
     status: Status = "computed"
     reason: str | None = None
     evidence: tuple[Verdict, ...] = ()
-    judge: str | None = None
+    native_value: float | None = None
+    judge: JudgeCard | None = None
     calls: int = 0
     tokens: int | None = None
     seconds: float = 0.0
@@ -247,6 +279,8 @@ class Score:
             )
         if self.value is not None and not math.isfinite(self.value):
             raise ValueError(f"{self.definition} on {self.question_id}: {self.value} is not a finite number")
+        if self.native_value is not None and not math.isfinite(self.native_value):
+            raise ValueError(f"{self.definition} on {self.question_id}: native_value must be finite or None")
         if self.value is None and not self.reason:
             raise ValueError(f"{self.definition} on {self.question_id}: a score without a value needs a reason")
 

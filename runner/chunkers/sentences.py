@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import accumulate, pairwise
 
 from runner.chunkers.sized import SizedChunker, trimmed
-from runner.sentences import sentence_spans
+from adapters.sentences import sentence_spans
 from runner.tokens import count
 
 
@@ -17,7 +17,7 @@ class SentenceChunker(SizedChunker):
     """
 
     packages = ("tokenizers", "sentencex")
-    sources = ("runner.tokens", "runner.sentences")
+    sources = ("runner.tokens", "adapters.sentences")
 
     language: str = "en"
     """ISO 639-1 code that chooses the rules for abbreviations (sentencex)."""

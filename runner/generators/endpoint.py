@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from adapters.endpoint import Endpoint, EndpointError
 from runner.errors import ComponentError
-from runner.generators.refusal import declines
+from adapters.refusal import declines
 from runner.stage import Answer, Generator, Request
 
 _CITATION = re.compile(r"\[(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\]")
@@ -22,7 +22,7 @@ class EndpointGenerator(Generator, Endpoint):
 
     paid: ClassVar[bool] = True
     packages: ClassVar[tuple[str, ...]] = ("openai",)
-    sources: ClassVar[tuple[str, ...]] = ("adapters.endpoint", "runner.generators.refusal")
+    sources: ClassVar[tuple[str, ...]] = ("adapters.endpoint", "adapters.refusal")
     incidental: ClassVar[frozenset[str]] = frozenset({"concurrency", "api_key_env", "timeout_seconds", "max_attempts"})
 
     def generate(self, request: Request) -> Answer:

@@ -10,8 +10,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, PositiveInt, model_validator
 
-from runner.generators.refusal import declines
-from runner.sentences import sentence_spans
+from adapters.refusal import declines
+from adapters.sentences import sentence_spans
 from runner.stage import Answer, Generator, Request
 
 _DECLINE = "I don't know: no sentence of the context shares enough words with the question."
@@ -74,7 +74,7 @@ class ExtractiveGenerator(Generator):
     """
 
     packages: ClassVar[tuple[str, ...]] = ("PyStemmer", "sentencex")
-    sources: ClassVar[tuple[str, ...]] = ("runner.sentences", "runner.generators.refusal")
+    sources: ClassVar[tuple[str, ...]] = ("adapters.sentences", "adapters.refusal")
 
     sentences: PositiveInt = 2
     """Sentences of an answer to a prompt that asks for no number."""

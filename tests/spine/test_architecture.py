@@ -65,7 +65,7 @@ SHARED_BASES = {
     "runner.retrievers.scoring",
     "runner.retrievers.bm25",  # hybrid is bm25 ...
     "runner.retrievers.dense",  # ... and dense, fused
-    "runner.generators.refusal",
+    "adapters.refusal",
     "adapters.labels.relevance",
 }
 """What an implementation may import from its own folder."""

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.errors import MissingExtra
-from runner.sentences import sentence_spans
+from adapters.sentences import sentence_spans
 from runner.tokens import TokenizerName, atoms, count, token_spans, well_formed
 from tests.stages.contracts import in_another_process
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from runner.sentences import sentence_spans
+from adapters.sentences import sentence_spans
 
 _SORRY = r"(?:(?:(?:i am|i'm) )?(?:so |very )?sorry|apologies|i apologi[sz]e|unfortunately)"
 _LEAD_IN = (

@@ -1,0 +1,220 @@
+"""Where judged definitions are measured: one judge, one limit on calls in flight, and the threads for blocking code.
+
+    async with Bench(judge) as bench:
+        score = await scorer.measure(question, record, bench)
+
+A measurement is one definition on one record. It collects every call and reply, which is all the evidence that some
+frameworks leave, and it remembers the first fault, because frameworks swallow and retry what a judge raises.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from time import perf_counter
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from pydantic import BaseModel
+
+from adapters.judge import Call, Judge, JudgeFault, Message, Reply
+from adapters.replies import parse
+from adapters.schema import Question, Record
+from adapters.tasks import Findings, Task
+
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+
+THREADS = 64
+"""Threads for frameworks that block; each waits for one call most of the time."""
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """One kind of call that a definition makes.
+
+    name: stable, for messages and recordings. task: what the prompt asks for, from the prompt and what is known of the
+    measurement. write: findings in the schema of the call. Both serve judges without a model only.
+    """
+
+    name: str
+    task: Callable[[str, Measurement], Task]
+    write: Callable[[Findings], object]
+
+
+@dataclass
+class Exchange:
+    """One call of a measurement and what came back. data: the JSON of the reply, the text itself where no schema was
+    asked; None until the reply is there. seconds: waiting for a free place included."""
+
+    call: Call
+    reply: Reply | None = None
+    data: Any = None
+    seconds: float = 0.0
+
+    @property
+    def prompt(self) -> str:
+        """All messages, one after the other."""
+        return "\n\n".join(message.content for message in self.call.messages)
+
+
+Listener = Callable[[Call, Reply], None]
+"""Is told every reply as soon as it is there."""
+EmbedListener = Callable[[str, list[float]], None]
+"""Is told every text that the judge embedded, and its vector."""
+
+
+class Bench:
+    """The surroundings of measurements in one event loop. Use as an async context manager."""
+
+    def __init__(
+        self, judge: Judge, on_reply: Listener | None = None, on_embedding: EmbedListener | None = None
+    ) -> None:
+        self.judge = judge
+        self.card = judge.card
+        self._on_reply, self._on_embedding = on_reply, on_embedding
+        self._slots = asyncio.Semaphore(judge.concurrency)
+
+    async def __aenter__(self) -> Self:
+        self.loop = asyncio.get_running_loop()
+        self._threads = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="paribus-bench")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        await self.judge.close()
+
+    async def in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        """The result of blocking `work` of a framework, without holding up the loop."""
+        return await self.loop.run_in_executor(self._threads, work, *arguments)
+
+    async def ask(self, call: Call) -> Reply:
+        """The judge's reply, within the limits. Raises JudgeFault, and nothing else, for whatever the judge does."""
+        async with self._slots:
+            try:
+                async with asyncio.timeout(self.judge.call_seconds):
+                    reply = await self.judge.ask(call)
+            except JudgeFault:
+                raise
+            except TimeoutError:
+                raise JudgeFault(
+                    f"the judge did not answer within judge.call_seconds={self.judge.call_seconds:g} ({call.name})"
+                ) from None
+            except Exception as error:
+                raise JudgeFault(f"the judge failed: {type(error).__name__}: {error} ({call.name})") from error
+        if self._on_reply:
+            self._on_reply(call, reply)
+        return reply
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """A vector for each text. Raises JudgeFault, and nothing else."""
+        async with self._slots:
+            try:
+                async with asyncio.timeout(self.judge.call_seconds):
+                    vectors = await self.judge.embed(texts)
+            except JudgeFault:
+                raise
+            except TimeoutError:
+                raise JudgeFault(f"no embeddings came within judge.call_seconds={self.judge.call_seconds:g}") from None
+            except Exception as error:
+                raise JudgeFault(f"the embeddings failed: {type(error).__name__}: {error}") from error
+        if self._on_embedding:
+            for text, vector in zip(texts, vectors, strict=True):
+                self._on_embedding(text, vector)
+        return vectors
+
+
+@dataclass
+class Measurement:
+    """One definition on one record: what was asked, what came back, and the first fault."""
+
+    definition: str
+    question: Question
+    record: Record
+    bench: Bench
+    exchanges: list[Exchange] = field(default_factory=list)
+    fault: JudgeFault | None = None
+    embeddings: int = 0
+
+    async def ask(self, site: CallSite, messages: Sequence[Message], schema: type[BaseModel] | None) -> Any:
+        """An instance of `schema`, or the text where it is None, as the judge answered.
+
+        Raises JudgeFault; after the first one every later call raises it again without asking, so that a framework's
+        own retries cost nothing.
+        """
+        if self.fault:
+            raise self.fault
+        exchange = self._begin(site, tuple(messages), schema)
+        began = perf_counter()
+        try:
+            exchange.reply = await self.bench.ask(exchange.call)
+            if schema is None:
+                exchange.data = exchange.reply.text
+                return exchange.reply.text
+            instance, exchange.data = parse(exchange.reply, schema)
+            return instance
+        except JudgeFault as fault:
+            self.fault = self.fault or fault
+            raise
+        finally:
+            exchange.seconds = perf_counter() - began
+
+    def ask_blocking(self, site: CallSite, messages: Sequence[Message], schema: type[BaseModel] | None) -> Any:
+        """`ask`, from one of the bench's threads or a thread that a framework made; never from the loop itself."""
+        return asyncio.run_coroutine_threadsafe(self.ask(site, messages, schema), self.bench.loop).result()
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """A vector for each text, in order. Raises JudgeFault."""
+        if self.fault:
+            raise self.fault
+        self.embeddings += 1
+        try:
+            return await self.bench.embed(texts)
+        except JudgeFault as fault:
+            self.fault = self.fault or fault
+            raise
+
+    def replies(self, name: str) -> list[Any]:
+        """The data of every reply to calls of this name, in the order in which they were asked."""
+        return [e.data for e in self.exchanges if e.call.name == name and e.data is not None]
+
+    @property
+    def calls(self) -> int:
+        """Calls that got a reply, embeddings not counted."""
+        return sum(exchange.reply is not None for exchange in self.exchanges)
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens in and out over all replies; None where one reply was not counted."""
+        spent = [(e.reply.tokens_in, e.reply.tokens_out) for e in self.exchanges if e.reply]
+        if any(count is None for pair in spent for count in pair):
+            return None
+        return sum(count for pair in spent for count in pair if count is not None)
+
+    def _begin(self, site: CallSite, messages: tuple[Message, ...], schema: type[BaseModel] | None) -> Exchange:
+        sample = sum(e.call.messages == messages and e.call.schema is schema for e in self.exchanges)
+        prompt = messages[-1].content
+        call = Call(
+            definition=self.definition,
+            name=site.name,
+            messages=messages,
+            schema=schema,
+            sample=sample,
+            question=self.question,
+            record=self.record,
+            task=lambda: site.task(prompt, self),
+            write=site.write,
+        )
+        exchange = Exchange(call)
+        self.exchanges.append(exchange)
+        return exchange
+
+
+def prompt_hash(text: str) -> str:
+    """The hash by which a prompt enters a definition's fingerprint: SHA-256, first 16 hex digits."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,0 +1,110 @@
+"""The judge: what all three frameworks ask, whoever answers.
+
+A judge answers one call at a time with text; structure is asked for by schema and read by `adapters.replies`, the same
+way for every judge and framework. Judges are frozen configuration like every other part; `conf/judge` names them.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from adapters.schema import JudgeCard, Question, Record, fingerprint
+from adapters.tasks import Findings, Task
+
+
+class JudgeFault(Exception):
+    """The judge gave nothing that can be used; one sentence that a person understands. It costs one score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a chat."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One question to a judge.
+
+    definition, name: which call of which definition it is (`deepeval/faithfulness`, `verdicts`), for messages.
+    schema: the pydantic model that the reply must be JSON of; None = plain text is wanted.
+    sample: 0 for the first call with this prompt within one measurement, 1 for the next: another sample on purpose.
+    question, record: what is being measured. task, write: for judges without a model, see `adapters.tasks`; calling
+    them may raise JudgeFault.
+    """
+
+    definition: str
+    name: str
+    messages: tuple[Message, ...]
+    schema: type[BaseModel] | None
+    sample: int
+    question: Question
+    record: Record
+    task: Callable[[], Task] = field(compare=False)
+    write: Callable[[Findings], object] = field(compare=False)
+
+    @property
+    def key(self) -> str:
+        """Hash of what is asked: messages, schema and sample; neither the judge nor the definition."""
+        return fingerprint([[(m.role, m.content) for m in self.messages], schema_text(self.schema), self.sample])
+
+    def __str__(self) -> str:
+        return f"{self.definition} {self.name} of question {self.question.id}"
+
+
+@lru_cache(maxsize=512)
+def schema_text(schema: type[BaseModel] | None) -> str:
+    """The JSON Schema of a model on one line, keys sorted; empty for None."""
+    return "" if schema is None else json.dumps(schema.model_json_schema(), sort_keys=True, ensure_ascii=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a judge wrote. tokens are None where nothing counted them; finish_reason "length" = cut off."""
+
+    text: str
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    finish_reason: str | None = None
+    model: str | None = None
+
+
+class Judge(BaseModel, ABC):
+    """Base of all judges. Fields are configuration; a judge may be asked from several threads and event loops."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
+
+    concurrency: Annotated[int, Field(ge=1)] = 8
+    """Calls in flight at once."""
+    call_seconds: Annotated[float, Field(gt=0, strict=False)] = 300.0
+    """Seconds after which a call is given up, retries included."""
+
+    @property
+    @abstractmethod
+    def card(self) -> JudgeCard:
+        """Which judge this is; stored beside every score."""
+
+    @abstractmethod
+    async def ask(self, call: Call) -> Reply:
+        """The reply to one call. Raises JudgeFault."""
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """A vector for each text, in order. Raises JudgeFault."""
+        raise JudgeFault(f"judge {self.card.provider} has no embeddings, and this definition needs them")
+
+    def warnings(self, generator_model: str | None) -> tuple[str, ...]:
+        """What a person should know before believing this judge. generator_model: the model that wrote the answers;
+        None = no model did."""
+        return ()
+
+    async def close(self) -> None:
+        """Release what was opened for the running event loop."""
