@@ -130,6 +130,9 @@ def nli_written(findings: Findings) -> object:
     }
 
 
+OURS = {1: "supported", 0: "not_supported"}
+
+
 def nli_verdicts(sent: list[str], reply: Any) -> tuple[Verdict, ...]:
     """Verdicts of one NLI reply, checked against the statements that were sent.
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from runner.tokens import well_formed
-
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")
+
+
+def well_formed(text: str) -> str:
+    """`text` with lone surrogates as U+FFFD, so that it can be encoded; every offset stays the same."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def sentence_spans(text: str, language: str = "en") -> list[tuple[int, int]]:

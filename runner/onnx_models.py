@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field, PositiveInt
 
+from adapters.sentences import well_formed
 from runner.component import Component
 from runner.errors import ComponentError, ConfigError
-from runner.tokens import well_formed
 from runner.weights import Sha256, weight_file
 
 if TYPE_CHECKING:

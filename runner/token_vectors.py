@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from adapters.sentences import well_formed
 from runner.component import Component
-from runner.tokens import well_formed
 from runner.weights import weight_file
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ concatenate to the text.
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from adapters.sentences import well_formed
 from runner.weights import weight_file
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ _FILES = {
     ),
 }
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _LONGEST_WORD = 100
 """Characters; BERT reads a longer word as one unknown token."""
@@ -47,11 +46,6 @@ class Atom(NamedTuple):
     start: int
     end: int
     tokens: int
-
-
-def well_formed(text: str) -> str:
-    """`text` with lone surrogates as U+FFFD, so that it can be encoded; every offset stays the same."""
-    return _SURROGATE.sub("\ufffd", text)
 
 
 def token_spans(text: str, tokenizer: TokenizerName) -> list[tuple[int, int]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import accumulate, pairwise
 
-from runner.chunkers.sized import SizedChunker, trimmed
 from adapters.sentences import sentence_spans
+from runner.chunkers.sized import SizedChunker, trimmed
 from runner.tokens import count
 
 

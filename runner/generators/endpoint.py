@@ -6,8 +6,8 @@ import re
 from typing import ClassVar
 
 from adapters.endpoint import Endpoint, EndpointError
-from runner.errors import ComponentError
 from adapters.refusal import declines
+from runner.errors import ComponentError
 from runner.stage import Answer, Generator, Request
 
 _CITATION = re.compile(r"\[(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\]")

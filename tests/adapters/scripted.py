@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pydantic import Field
+
 from adapters.base import JudgedScorer, scorer
 from adapters.bench import Bench
 from adapters.judge import Call, Judge, JudgeFault, Reply
@@ -23,8 +25,8 @@ class ScriptedJudge(Judge):
     replies: call name -> data, str, exception, a function of the call, or a list of them, one a call, in turn.
     """
 
-    replies: dict[str, Any] = {}
-    seen: list[Any] = []
+    replies: dict[str, Any] = Field(default_factory=dict)
+    seen: list[Any] = Field(default_factory=list)
 
     @property
     def card(self) -> JudgeCard:

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapters.refusal import declines
 from adapters.schema import Chunk
 from runner.errors import ComponentError, ConfigError
 from runner.generators.endpoint import EndpointGenerator
 from runner.generators.extractive import ExtractiveGenerator
-from adapters.refusal import declines
 from runner.prompts.chat import ChatPrompt
 from runner.stage import Answer, Generator, Request
 from tests.stages.contracts import HOSTILE, ComponentContract, assert_nothing_forgotten

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapters.sentences import sentence_spans, well_formed
 from runner.errors import MissingExtra
-from adapters.sentences import sentence_spans
-from runner.tokens import TokenizerName, atoms, count, token_spans, well_formed
+from runner.tokens import TokenizerName, atoms, count, token_spans
 from tests.stages.contracts import in_another_process
 
 needs_bert = pytest.mark.skipif(
