@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+FOUND = "how much of what is relevant was found?"
+FOUND_RELEVANT = "how much of what was retrieved is relevant?"
 SUPPORTED = "is the answer supported by the context?"
 ADDRESSES = "does the answer address the question?"
 CORRECT = "does the answer say what the reference says?"

@@ -131,7 +131,7 @@ class Measure(BaseModel, ABC):
             aggregation=self.aggregation,
             range=self.value_range,
             direction=self.direction,
-            requires=self.requires,
+            requires=self.needs(),
             parameters=self.model_dump(mode="json"),
             source=self.source,
             revision=self.revision,
@@ -145,11 +145,15 @@ class Measure(BaseModel, ABC):
         """`labels/recall@5.unit-document`: the id, the cutoff k, and each parameter that is not at its default."""
         cutoff = getattr(self, "k", None)
         changed = [
-            f".{name}-{getattr(self, name)}"
+            f".{name}-{_shown(getattr(self, name))}"
             for name, declared in type(self).model_fields.items()
             if name != "k" and getattr(self, name) != declared.get_default()
         ]
         return self.id + (f"@{cutoff}" if cutoff is not None else "") + "".join(changed)
+
+    def needs(self) -> tuple[str, ...]:
+        """The fields of Question and Record without which it does not apply."""
+        return self.requires
 
     def framework_version(self) -> str:
         """The version that computes it: `version`, or that of an installed package."""
@@ -173,6 +177,10 @@ class Measure(BaseModel, ABC):
     def failed(self, record: Record, reason: str) -> Score:
         """A score without a value because something went wrong."""
         return Score(record.question_id, self.key, self.definition.fingerprint, None, "failed", reason)
+
+
+def _shown(value: Any) -> str:
+    return "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 class Scorer(Measure):
@@ -202,7 +210,7 @@ class NothingToJudge(Exception):
 class JudgedScorer(Measure):
     """A definition that asks a judge.
 
-    Subclasses give `_run`, which lets the framework's own code compute the number, and `_evidence`, which reads the
+    Subclasses give `run`, which lets the framework's own code compute the number, and `evidence`, which reads the
     verdicts and refuses numbers that they do not carry. What is missing, failed or out of range is decided here, the
     same way for all frameworks.
     """
@@ -211,11 +219,11 @@ class JudgedScorer(Measure):
     """Values by which the framework says that it has none."""
 
     @abstractmethod
-    async def _run(self, measurement: Measurement) -> float:
+    async def run(self, measurement: Measurement) -> float:
         """The framework's own value. May raise whatever the framework raises."""
 
     @abstractmethod
-    def _evidence(self, measurement: Measurement) -> tuple[Verdict, ...]:
+    def evidence(self, measurement: Measurement) -> tuple[Verdict, ...]:
         """The verdicts behind the value, checked: as many as units, inside vocabulary and scale.
 
         Raises Disbelieved, or NothingToJudge.
@@ -233,9 +241,9 @@ class JudgedScorer(Measure):
         except Unavailable as error:
             return {"unavailable": str(error)}
 
-    def needs(self) -> tuple[str, ...]:
-        """The fields without which it does not apply, as `adapters.inputs` names them."""
-        return self.requires
+    def lacking(self, question: Question, record: Record) -> str | None:
+        """Why it does not apply to a record; None = it does."""
+        return missing(self.needs(), question, record)
 
     def contexts(self, record: Record) -> tuple[str, ...]:
         """The texts that the definition looks at as context, in order: what reached the prompt."""
@@ -245,14 +253,14 @@ class JudgedScorer(Measure):
         """The score of one record. Never raises for bad records, judges or frameworks: what cannot be computed says
         why."""
         began = perf_counter()
-        lacking = missing(self.needs(), question, record)
+        lacking = self.lacking(question, record)
         if lacking:
             return self.not_applicable(record, lacking)
         measurement = Measurement(self.key, question, record, bench)
         value, error = None, None
         try:
             self.prepare()
-            value = float(await self._run(measurement))
+            value = float(await self.run(measurement))
         except Exception as raised:
             error = raised
         if isinstance(error, Unavailable):
@@ -272,7 +280,7 @@ class JudgedScorer(Measure):
         if measurement.fault:
             return self.failed(record, str(measurement.fault))
         try:
-            evidence = self._evidence(measurement)
+            evidence = self.evidence(measurement)
         except NothingToJudge as nothing:
             convention = "no number" if native is None else f"{native:g}"
             what = f"raised {_told(error)}" if error else f"returned {convention}"
@@ -282,6 +290,9 @@ class JudgedScorer(Measure):
             return replace(self.failed(record, str(doubt)), native_value=native)
         except Exception as broken:
             reason = f"the replies cannot be read as evidence: {_told(broken)}"
+            if error:
+                # A framework that stopped halfway left no evidence; what stopped it says more.
+                reason = f"{self.framework} raised {_told(error)}"
             return replace(self.failed(record, reason), native_value=native)
         if error:
             return replace(self.failed(record, f"{self.framework} raised {_told(error)}"), evidence=evidence)
@@ -298,17 +309,21 @@ class JudgedScorer(Measure):
 
 
 class RankedScorer(JudgedScorer):
-    """A judged definition of retrieval: it looks at a ranking, not at the prompt.
+    """A judged definition of retrieval: it looks at a ranking, not at the prompt."""
 
-    ranking: which one, as in labels/*; k: its first k chunks, None = all.
-    """
-
-    ranking: Literal["reranked", "retrieved", "context"] = "reranked"
-    k: Annotated[int, Field(ge=1)] | None = None
+    ranking: Literal["reranked", "retrieved", "context"] = Field(
+        "reranked", description="the ranking to look at, as in labels/*"
+    )
+    k: Annotated[int, Field(ge=1)] | None = Field(None, description="its first k chunks; null = all")
 
     def needs(self) -> tuple[str, ...]:
         """See JudgedScorer; "reranked" stands for the ranking that was chosen."""
         return tuple(self.ranking if name == "reranked" else name for name in self.requires)
+
+    def lacking(self, question: Question, record: Record) -> str | None:
+        """See JudgedScorer; blank chunks within the first k are no context, whatever follows them."""
+        blank = not any(text.strip() for text in self.contexts(record))
+        return super().lacking(question, record) or (f"every context is blank ({self.ranking})" if blank else None)
 
     def contexts(self, record: Record) -> tuple[str, ...]:
         """The texts of the ranking, best first, at most k."""

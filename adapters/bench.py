@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from time import perf_counter
 from types import TracebackType
@@ -32,17 +32,22 @@ THREADS = 64
 """Threads for frameworks that block; each waits for one call most of the time."""
 
 
+def _only_a_model(prompt: str, measurement: Measurement) -> Task:
+    raise JudgeFault(f"a call of {measurement.definition} can be answered by a model only; choose judge=openai")
+
+
 @dataclass(frozen=True)
 class CallSite:
     """One kind of call that a definition makes.
 
     name: stable, for messages and recordings. task: what the prompt asks for, from the prompt and what is known of the
-    measurement. write: findings in the schema of the call. Both serve judges without a model only.
+    measurement. write: findings in the schema of the call. Both serve judges without a model; those cannot answer a
+    call that leaves them out.
     """
 
     name: str
-    task: Callable[[str, Measurement], Task]
-    write: Callable[[Findings], object]
+    task: Callable[[str, Measurement], Task] = _only_a_model
+    write: Callable[[Findings], object] = tuple
 
 
 @dataclass
@@ -166,7 +171,13 @@ class Measurement:
 
     def ask_blocking(self, site: CallSite, messages: Sequence[Message], schema: type[BaseModel] | None) -> Any:
         """`ask`, from one of the bench's threads or a thread that a framework made; never from the loop itself."""
-        return asyncio.run_coroutine_threadsafe(self.ask(site, messages, schema), self.bench.loop).result()
+        asked = asyncio.run_coroutine_threadsafe(self.ask(site, messages, schema), self.bench.loop)
+        while True:
+            wait([asked], timeout=1.0)
+            if asked.done():
+                return asked.result()
+            if self.bench.loop.is_closed():  # an interrupted run: nobody will answer, and the thread must end
+                raise JudgeFault("the run was stopped")
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """A vector for each text, in order. Raises JudgeFault."""

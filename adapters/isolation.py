@@ -1,73 +1,145 @@
 """Importing the frameworks without what they do on the side.
 
-Telemetry and `.env` files are switched off before the import; what an import changes in the process (threads, warning
-filters, environment) is put back after it. Facts measured on ragas 0.4.3, deepeval 4.3.1, trulens 2.16.0.
+Telemetry and `.env` files are switched off before the import; what an import changes in the process (threads, event
+loops, warning filters, environment) is put back after it. Facts measured on ragas 0.4.3, deepeval 4.3.1, trulens
+2.16.0.
 """
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
 import concurrent.futures.thread
+import logging
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
+from typing import Any
 
 from adapters.base import Unavailable
 
 SWITCHES = {
     # Any other value than "true" is ignored, and it is read once. Posts to an analytics host, writes ragas/uuid.json.
     "RAGAS_DO_NOT_TRACK": "true",
-    # posthog and sentry; ~/.deepeval and lsb_release.
+    # posthog; ~/.deepeval, .deepeval/ in the working directory, and lsb_release.
     "DEEPEVAL_TELEMETRY_OPT_OUT": "1",
-    "ERROR_REPORTING": "0",
     # .env, .env.local of the working directory into os.environ.
     "DEEPEVAL_DISABLE_DOTENV": "1",
-    # .deepeval/ in the working directory.
+    # Settings in .deepeval of the working directory into os.environ.
     "DEEPEVAL_DISABLE_LEGACY_KEYFILE": "1",
+    # "1" asks pypi.org at import.
     "DEEPEVAL_UPDATE_WARNING_OPT_IN": "0",
-    "TRULENS_OTEL_TRACING": "0",
 }
-"""Environment variables that stay set, because the frameworks read some of them later."""
+"""Environment variables that stay set, because the frameworks read some of them later. TruLens needs none: it records
+only in a session, which is never made here."""
+
+FRAMEWORKS = ("ragas", "deepeval", "trulens")
+
+_PATCHED: tuple[tuple[ModuleType, str], ...] = (
+    (threading, "Thread"),
+    (concurrent.futures, "ThreadPoolExecutor"),
+    (concurrent.futures.thread, "ThreadPoolExecutor"),
+    (asyncio, "new_event_loop"),
+)
+"""What TruLens replaces in the standard library when it is imported. With its Thread in place, joblib's threads and
+`multiprocessing.pool.ThreadPool` fail, because its arguments stand in another order."""
 
 _lock = threading.RLock()
+_failures: dict[tuple[str, ...], str] = {}
 
 
 def framework(package: str, *modules: str) -> tuple[ModuleType, ...]:
     """The modules, imported in isolation; cheap once they are there. package: the name that messages give.
 
-    Raises Unavailable naming the package and the module that could not be imported.
+    Raises Unavailable naming the package and the module that could not be imported; an import that failed is not tried
+    again, because it may take seconds and is asked for with every record.
     """
-    with _lock, contained():
+    with contained():
+        if modules in _failures:
+            raise Unavailable(_failures[modules])
         try:
             return tuple(import_module(module) for module in modules)
         except Exception as error:
-            at_fault = getattr(error, "name", None) or f"{type(error).__name__}: {error}"
-            raise Unavailable(f"{package} could not be imported: {at_fault}") from error
+            name = error.name if isinstance(error, ModuleNotFoundError) else None
+            at_fault = name or f"{type(error).__name__}: {error}"
+            _failures[modules] = f"{package} could not be imported: {at_fault}"
+            raise Unavailable(_failures[modules]) from error
+
+
+def installed_version(package: str) -> str:
+    """The version of an installed distribution, or "not installed"."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 @contextmanager
 def contained() -> Iterator[None]:
-    """Put back what the body changes of the process: the environment, the classes of the thread modules (TruLens
-    replaces them, after which joblib's threads fail), the warning filters."""
-    os.environ.update(SWITCHES)
-    environment = dict(os.environ)
-    thread, pool, pool_of_thread = (
-        threading.Thread,
-        concurrent.futures.ThreadPoolExecutor,
-        concurrent.futures.thread.ThreadPoolExecutor,
-    )
-    filters = warnings.filters[:]
+    """Put back what the body changes of the process; one thread at a time.
+
+    That is the environment, the warning filters, and the classes and functions of the standard library that TruLens
+    replaces: the standard ones are in place afterwards, also where somebody else imported TruLens before. What the
+    frameworks warn and log while they are imported is not shown.
+    """
+    with _lock:
+        os.environ.update(SWITCHES)
+        environment = dict(os.environ)
+        loggers = [logging.getLogger(name) for name in FRAMEWORKS]
+        levels = [logger.level for logger in loggers]
+        factory = _task_factory()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                for logger in loggers:
+                    logger.setLevel(logging.CRITICAL + 1)
+                yield
+        finally:
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
+            _standard_library_again(factory)
+            for name in set(os.environ) - set(environment):
+                del os.environ[name]
+            os.environ.update(environment)
+
+
+def _standard_library_again(factory: Any) -> None:
+    for module, name in _PATCHED:
+        found = getattr(module, name)
+        standard = _standard(found)
+        if standard is found:
+            continue
+        setattr(module, name, standard)
+        if isinstance(found, type):
+            # Classes that other packages derived while it was in place (tqdm's monitor, loky's manager thread).
+            subclasses: list[type] = found.__subclasses__()
+            for derived in subclasses:
+                if not _of_trulens(derived):
+                    derived.__bases__ = tuple(standard if base is found else base for base in derived.__bases__)
+    if _task_factory() is not factory and _of_trulens(_task_factory()):
+        asyncio.get_running_loop().set_task_factory(factory)
+
+
+def _of_trulens(thing: Any) -> bool:
+    return (getattr(thing, "__module__", None) or "").startswith("trulens.")
+
+
+def _standard(thing: Any) -> Any:
+    """What stood in the standard library before TruLens replaced it by `thing`; `thing` itself where it did not."""
+    if not _of_trulens(thing):
+        return thing
+    return thing.__base__ if isinstance(thing, type) else sys.modules[thing.__module__].original_new_event_loop
+
+
+def _task_factory() -> Any:
+    """That of the running event loop; None where none runs, or for the usual one."""
     try:
-        yield
-    finally:
-        threading.Thread = thread  # type: ignore[misc]
-        concurrent.futures.ThreadPoolExecutor = pool  # type: ignore[misc]
-        concurrent.futures.thread.ThreadPoolExecutor = pool_of_thread  # type: ignore[misc]
-        warnings.filters[:] = filters  # type: ignore[index]
-        for name in set(os.environ) - set(environment):
-            del os.environ[name]
-        os.environ.update(environment)
+        return asyncio.get_running_loop().get_task_factory()
+    except RuntimeError:
+        return None

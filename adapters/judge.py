@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -82,6 +82,9 @@ class Judge(BaseModel, ABC):
     """Base of all judges. Fields are configuration; a judge may be asked from several threads and event loops."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
+
+    recorded: ClassVar[bool] = False
+    """Whether its replies cost money or minutes, so that a run writes each down as it comes."""
 
     concurrency: Annotated[int, Field(ge=1)] = 8
     """Calls in flight at once."""

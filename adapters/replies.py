@@ -9,18 +9,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from math import isfinite
+from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from adapters.judge import JudgeFault, Reply
+from adapters.sentences import well_formed
 
 M = TypeVar("M", bound=BaseModel)
 
-THOUGHT = re.compile(r"^\s*<think>.*?</think>", re.DOTALL)
-"""What reasoning models write before they answer."""
+_ANSWER_BEGINS = re.compile(r"\s*[{\[`]")
+_THOUGHT_BEGINS = re.compile(r"\s*<think(?:ing)?>")
+_THOUGHT_ENDS = re.compile(r"</think(?:ing)?>")
+_OPENING = re.compile(r"[{\[]")
 MOST_OPENINGS = 200
 """Opening brackets looked at in one reply, to bound the work on a hostile one."""
+_TOKENS = re.compile(r'\\.|["\n\[\]{}]')
 
 
 class UnusableReply(JudgeFault):
@@ -30,60 +35,147 @@ class UnusableReply(JudgeFault):
 def parse(reply: Reply, schema: type[M]) -> tuple[M, Any]:
     """The reply as an instance of `schema`, and the data that it was made from.
 
-    JSON may stand alone, in a code fence or in prose. Raises UnusableReply when there is none, when it is cut off, when
-    several different ones hold, or when the value breaks the schema.
+    JSON may stand alone, in a code fence or in prose; line breaks inside its strings are allowed. Raises UnusableReply
+    when there is none, when it is cut off or broken, when a key stands twice, when several different ones hold, or when
+    the value breaks the schema.
     """
-    text = THOUGHT.sub("", reply.text)
-    faults: list[UnusableReply] = []
-    found: list[tuple[M, Any]] = []
-    try:
-        for data in _values(text):
-            try:
-                found.append((_validated(data, schema), data))
-            except UnusableReply as fault:
-                faults.append(fault)
-    except UnusableReply as fault:
-        faults.append(fault)
-        found = []
-    distinct = {json.dumps(data, sort_keys=True) for _, data in found}
-    if len(distinct) > 1:
-        raise UnusableReply(f"the reply could not be parsed: {len(distinct)} different answers in it: {excerpt(text)}")
-    if found:
-        return found[0]
     cut = ", and it was cut off at max_tokens; raise it" if reply.finish_reason == "length" else ""
-    if faults:
-        raise UnusableReply(f"{faults[0]}{cut}")
-    raise UnusableReply(f"the reply could not be parsed: no JSON in it: {excerpt(text)}{cut}")
+    try:
+        return _parsed(without_thought(reply.text), schema)
+    except UnusableReply as fault:
+        raise UnusableReply(f"{fault}{cut}") from None
+    except RecursionError:
+        raise UnusableReply(f"the reply could not be parsed: its JSON is nested too deep{cut}") from None
 
 
 def excerpt(text: str, length: int = 80) -> str:
     """The start of a reply on one line, quoted."""
-    line = " ".join(text.split())
+    line = " ".join(text[: 20 * length].split())
     return repr(line if len(line) <= length else f"{line[: length - 1]}…")
 
 
-def _values(text: str) -> Iterator[Any]:
-    """Every JSON object or array in `text` that is not inside another."""
-    decoder = json.JSONDecoder(parse_constant=_no_constant)
-    position, openings = 0, 0
-    while openings < MOST_OPENINGS and (opening := re.compile(r"[{\[]").search(text, position)):
-        openings += 1
+def without_thought(text: str) -> str:
+    """`text` after what reasoning models write before they answer; some servers leave out the opening tag."""
+    start = 0
+    while not _ANSWER_BEGINS.match(text, start):
+        end = _THOUGHT_ENDS.search(text, start)
+        if not end and _THOUGHT_BEGINS.match(text, start):
+            _unparsed(f"it thinks and does not answer: {excerpt(text)}")
+        if not end:
+            break
+        start = end.end()
+    return text[start:]
+
+
+def _parsed(text: str, schema: type[M]) -> tuple[M, Any]:
+    faults: list[tuple[int, UnusableReply]] = []
+    found: dict[str, tuple[M, Any]] = {}
+    for data in _values(text):
+        if isinstance(data, UnusableReply):
+            faults.append((0, data))
+            continue
+        written = json.dumps(data, sort_keys=True)
         try:
-            value, position = decoder.raw_decode(text, opening.start())
+            found[written] = _validated(data, schema), data
+        except UnusableReply as fault:
+            # What is said is said of the likeliest attempt: an object before a list, a long one before a short one.
+            faults.append((len(written) * (1 if isinstance(data, list) else 1000), fault))
+    if len(found) > 1:
+        raise UnusableReply(f"the reply could not be parsed: {len(found)} different answers in it: {excerpt(text)}")
+    if found:
+        return next(iter(found.values()))
+    if faults:
+        raise max(faults, key=lambda fault: fault[0])[1]
+    raise UnusableReply(f"the reply could not be parsed: no JSON in it: {excerpt(text)}")
+
+
+def _values(text: str) -> Iterator[Any]:
+    """Every JSON object or array in `text` that is not inside another, and a fault for each bracketed passage that is
+    none. Raises UnusableReply where the whole reply cannot be trusted."""
+    decoder = json.JSONDecoder(
+        strict=False,
+        parse_constant=_no_constant,
+        parse_float=_finite,
+        parse_int=_integer,
+        object_pairs_hook=_without_twins,
+    )
+    closings: dict[int, int] | None = None
+    position = 0
+    for _ in range(MOST_OPENINGS):
+        opening = _OPENING.search(text, position)
+        if not opening:
+            return
+        start = opening.start()
+        try:
+            value, position = decoder.raw_decode(text, start)
         except json.JSONDecodeError as error:
-            if error.msg.startswith("Unterminated string") or not text[error.pos :].strip():
-                raise UnusableReply(
-                    f"the reply could not be parsed: its JSON ends in the middle: {excerpt(text[opening.start() :])}"
-                ) from None
-            position = opening.end()
-        except RecursionError:
-            raise UnusableReply("the reply could not be parsed: its JSON is nested too deep") from None
+            closings = _closings(text) if closings is None else closings
+            closing = closings.get(start)
+            if closing is None and (error.msg.startswith("Unterminated string") or not text[error.pos :].strip()):
+                _unparsed(f"its JSON ends in the middle: {excerpt(text[start:])}")
+            if closing is None and text[start + 1 : error.pos].strip():
+                _unparsed(f"{_broken(text, start, error)}")
+            # What stands inside a broken value is no answer by itself.
+            position = start + 1 if closing is None else closing
+            yield UnusableReply(f"the reply could not be parsed: {_broken(text, start, error)}")
         else:
             yield value
+    if _OPENING.search(text, position):
+        _unparsed(f"more than {MOST_OPENINGS} brackets in it: {excerpt(text)}")
 
 
-def _no_constant(name: str) -> float:
-    raise UnusableReply(f"the reply could not be parsed: {name} is not a number that JSON has")
+def _closings(text: str) -> dict[int, int]:
+    """Where each opening bracket outside of strings is closed again: the position after it. A string ends with its line
+    at the latest, because quotation marks in prose need not be paired."""
+    closings: dict[int, int] = {}
+    open_at: list[int] = []
+    in_string = False
+    for token in _TOKENS.finditer(text):
+        match token[0]:
+            case '"':
+                in_string = not in_string
+            case "\n":
+                in_string = False
+            case "{" | "[" if not in_string:
+                open_at.append(token.start())
+            case "}" | "]" if not in_string and open_at:
+                if text[open_at[-1]] + token[0] in ("{}", "[]"):
+                    closings[open_at.pop()] = token.end()
+    return closings
+
+
+def _broken(text: str, start: int, error: json.JSONDecodeError) -> str:
+    near = excerpt(text[max(start, error.pos - 20) :], 40)
+    return f"no valid JSON in it: near {near}: {error.msg[0].lower()}{error.msg[1:]}"
+
+
+def _unparsed(why: str) -> NoReturn:
+    raise UnusableReply(f"the reply could not be parsed: {why}")
+
+
+def _no_constant(name: str) -> NoReturn:
+    _unparsed(f"{name} is not a number that JSON has")
+
+
+def _finite(digits: str) -> float:
+    if not isfinite(number := float(digits)):
+        _unparsed(f"{excerpt(digits, 20)} is not a finite number")
+    return number
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 100:
+        _unparsed(f"a number of {len(digits)} digits is in it")
+    return int(digits)
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        names = [name for name, _ in pairs]
+        twin = next(name for name in names if names.count(name) > 1)
+        _unparsed(f"the key {excerpt(twin)} stands twice in one object")
+    return data
 
 
 def _validated(data: Any, schema: type[M]) -> M:
@@ -91,27 +183,31 @@ def _validated(data: Any, schema: type[M]) -> M:
         instance = schema.model_validate(data)
     except ValidationError as error:
         raise UnusableReply(f"the reply does not hold to its schema: {_told(error)}") from None
-    _no_booleans_as_numbers(data, instance, "")
+    except Exception as error:  # a framework's own validator may raise anything
+        raise UnusableReply(f"the reply does not hold to its schema: {type(error).__name__}: {error}") from error
+    _hold_numbers(data, instance, "")
     return instance
 
 
 def _told(error: ValidationError) -> str:
-    fault = error.errors()[0]
-    place = ".".join(map(str, fault["loc"])) or "reply"
+    fault = error.errors(include_url=False)[0]
+    place = well_formed(".".join(map(str, fault["loc"]))) or "reply"
     more = f" ({error.error_count() - 1} more faults)" if error.error_count() > 1 else ""
     if fault["type"] == "missing":
         return f"{place} is missing in {excerpt(json.dumps(fault['input'], default=str))}{more}"
-    shown = json.dumps(fault["input"], ensure_ascii=False, default=str)
-    return f"{place} is {shown[:60]}: {fault['msg'][0].lower()}{fault['msg'][1:]}{more}"
+    shown = well_formed(json.dumps(fault["input"], ensure_ascii=False, default=str))
+    wanted = re.sub(r"<\w+\.\w+: ('[^']*')>", r"\1", fault["msg"])  # the values of an enum, not its members
+    return f"{place} is {shown[:60]}: {wanted[0].lower()}{wanted[1:]}{more}"
 
 
-def _no_booleans_as_numbers(data: Any, parsed: Any, place: str) -> None:
-    """Pydantic takes true for 1; a judge that writes true where a rating is wanted did not rate."""
-    if isinstance(data, bool) and not isinstance(parsed, bool) and isinstance(parsed, int | float):
-        raise UnusableReply(f"the reply does not hold to its schema: {place} is {json.dumps(data)}, not a number")
+def _hold_numbers(data: Any, parsed: Any, place: str) -> None:
+    """Pydantic takes true for 1 and "inf" for infinity; a judge that writes these gave no number."""
+    number = isinstance(parsed, int | float) and not isinstance(parsed, bool)
+    if number and (isinstance(data, bool) or (isinstance(parsed, float) and not isfinite(parsed))):
+        raise UnusableReply(f"the reply does not hold to its schema: {place} is {json.dumps(data)[:60]}, not a number")
     if isinstance(data, dict) and isinstance(parsed, BaseModel):
         for name, value in data.items():
-            _no_booleans_as_numbers(value, getattr(parsed, name, None), f"{place}.{name}".lstrip("."))
+            _hold_numbers(value, getattr(parsed, name, None), f"{place}.{name}".lstrip("."))
     elif isinstance(data, list) and isinstance(parsed, list | tuple):
         for position, (value, item) in enumerate(zip(data, parsed, strict=False)):
-            _no_booleans_as_numbers(value, item, f"{place}.{position}")
+            _hold_numbers(value, item, f"{place}.{position}")

@@ -19,6 +19,13 @@ SWEEP = """\
 values to sweep: a,b,c  range(1,10,2)  choice(a,b)  glob(*) of a group; presets: sweep=chunk_size, sweep=all
 combinations of several variables: hydra/sweeper=basic; several processes: launcher=joblib
 """
+DEFINITIONS = """\
+examples: paribus definitions --by framework
+          paribus definitions show deepeval/faithfulness penalize_ambiguous_claims=true --prompts
+          paribus definitions diff ragas/faithfulness deepeval/faithfulness
+a definition of your own is module:Class; `show` and `diff` import the framework to read its prompts (5 to 15 s)
+"""
+WORDS = "an id, or module:Class, and parameters that are not at their defaults; values are JSON, or plain text"
 EXIT_CODES = "exit codes: 0 done; 1 something that ran failed; 2 nothing ran, the input is wrong; 130 interrupted"
 
 
@@ -66,10 +73,43 @@ def _parser() -> argparse.ArgumentParser:
             formatter_class=shape,
             allow_abbrev=False,
         )
-        command.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
-        if name == "sweep":
-            command.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+        _ARGUMENTS[name](command)
     return parser
+
+
+def _run_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
+
+
+def _sweep_arguments(command: argparse.ArgumentParser) -> None:
+    _run_arguments(command)
+    command.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+
+
+def _definitions_arguments(command: argparse.ArgumentParser) -> None:
+    by = command.add_argument("--by", choices=("asks", "framework"), default="asks")
+    by.help = "group the list by what the definitions ask (the default), or by framework"
+    _run_arguments(command)
+    actions = command.add_subparsers(dest="action", metavar="ACTION", prog="paribus definitions")
+    for name, summary, usage in (
+        ("show", "print the whole card of one definition", "show ID [PARAMETER=VALUE ...] [--prompts] [--json]"),
+        ("diff", "print where the cards of two definitions differ", "diff ID [PARAMETER=VALUE ...] ID [...] [--json]"),
+    ):
+        action = actions.add_parser(
+            name, help=summary, description=summary, usage=f"paribus definitions {usage}", epilog=EXIT_CODES
+        )
+        action.add_argument("words", nargs="*", metavar="ID [PARAMETER=VALUE ...]", help=WORDS)
+        action.add_argument(
+            "--json", action="store_true", default=argparse.SUPPRESS, help="print the result as JSON on stdout"
+        )
+        if name == "show":
+            action.add_argument("--prompts", action="store_true", help="print the text of every prompt too")
+
+
+def _schema_arguments(command: argparse.ArgumentParser) -> None:
+    from runner.definitions import SCHEMAS
+
+    command.add_argument("type", choices=tuple(SCHEMAS), metavar="TYPE", help=" | ".join(SCHEMAS))
 
 
 _COMMANDS = {
@@ -79,6 +119,18 @@ _COMMANDS = {
         "paribus sweep [--json] [--dry-run] [OVERRIDE ...]",
         OVERRIDES + SWEEP,
     ),
+    "definitions": (
+        "list the definitions of scores, or show what one means",
+        "paribus definitions [--by asks|framework] [--json] [show | diff ...]",
+        DEFINITIONS,
+    ),
+    "schema": ("print the JSON Schema of what paribus reads and writes", "paribus schema TYPE", ""),
+}
+_ARGUMENTS = {
+    "run": _run_arguments,
+    "sweep": _sweep_arguments,
+    "definitions": _definitions_arguments,
+    "schema": _schema_arguments,
 }
 
 
@@ -115,6 +167,14 @@ def _last_place(error: Exception) -> str:
 
 
 def _dispatch(options: argparse.Namespace, rest: list[str]) -> int:
+    if options.command in ("definitions", "schema"):
+        try:
+            code = _looked_up(options, rest)
+            sys.stdout.flush()
+        except BrokenPipeError:  # `| head` has read enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = ExitCode.OK
+        return code
     from runner.app import launch
 
     os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
@@ -122,6 +182,30 @@ def _dispatch(options: argparse.Namespace, rest: list[str]) -> int:
     if options.command == "sweep" and not showing:
         rest = ["-m", *rest, *(["++sweep.dry_run=true"] if options.dry_run else [])]
     launch(rest)
+    return ExitCode.OK
+
+
+def _looked_up(options: argparse.Namespace, rest: list[str]) -> int:
+    from runner import console, definitions
+
+    command = f"paribus {options.command}"
+    action = getattr(options, "action", None)
+    unknown = [word for word in rest if word.startswith("-") or action is None]
+    if unknown:
+        return _told(f"{unknown[0]}: no such argument; `{command} --help` lists what there is", ExitCode.USAGE)
+    if options.command == "schema":
+        console.show_schema(definitions.schema_of(options.type))
+        return ExitCode.OK
+    os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
+    if action is None:
+        console.show_definitions(*definitions.catalogue(), by=options.by)
+        return ExitCode.OK
+    words = [*options.words, *rest]  # argparse leaves parameters that follow an option over
+    if action == "show":
+        (spec,) = definitions.specs(words, 1)
+        console.show_definition(definitions.card(spec, options.prompts))
+    else:
+        console.show_differences(*(definitions.card(spec) for spec in definitions.specs(words, 2)))
     return ExitCode.OK
 
 

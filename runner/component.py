@@ -88,11 +88,11 @@ def _source_hash(module: str) -> str:
     return hashlib.sha256(Path(path).read_bytes() if path else module.encode()).hexdigest()[:16]
 
 
-C = TypeVar("C", bound=Component)
+C = TypeVar("C", bound=BaseModel)
 
 
 def build(config: Mapping[str, Any], kind: type[C], group: str) -> C:
-    """Build the component that `config` describes; `group` is the key that messages name.
+    """Build the component or judge that `config` describes; `group` is the key that messages name.
 
     Raises ConfigError with the full key, the value found and what is allowed.
     """

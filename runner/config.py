@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from adapters.base import Scorer, UnknownDefinition, scorer
+from adapters.base import JudgedScorer, Scorer, UnknownDefinition, scorer
+from adapters.judge import Judge
 from adapters.schema import fingerprint
 from runner.component import Component, build, explain
 from runner.dataset import Dataset
@@ -37,7 +38,10 @@ STAGES: dict[str, type[Component]] = {
 }
 """Config group -> what its `_target_` must be, in the order in which data flows."""
 
-VARIABLES = (*STAGES, "metrics")
+PARTS: dict[str, type[BaseModel]] = {**STAGES, "judge": Judge}
+"""Config group -> what its `_target_` must be, for all groups that have one."""
+
+VARIABLES = (*STAGES, "metrics", "judge")
 """The config groups that describe the experiment: what may be swept, fingerprinted and compared. The others say where
 results go and how work is spread, and never change a number."""
 
@@ -66,7 +70,7 @@ class Metrics(_Settings):
                 raise ValueError(f"table names {key!r}, which is not among the definitions; they are {', '.join(keys)}")
         return self
 
-    def scorers(self) -> list[Scorer]:
+    def scorers(self) -> list[Scorer | JudgedScorer]:
         """One scorer for each entry of `definitions`, in order."""
         try:
             return [scorer(spec) for spec in self.definitions]
@@ -130,6 +134,7 @@ class Experiment(_Settings):
     prompt: ChatPrompt
     generator: Generator
     metrics: Metrics
+    judge: Judge
     tracking: Tracking
     trial: Trial
     sweep: Sweep
@@ -183,7 +188,7 @@ def experiment(config: DictConfig | Mapping[str, Any]) -> Experiment:
     parts: dict[str, Any] = {}
     faults: list[str] = []
     for name, value in plain.items():
-        kind = STAGES.get(name)
+        kind = PARTS.get(name)
         if kind is None:
             parts[name] = value
             continue
@@ -196,7 +201,7 @@ def experiment(config: DictConfig | Mapping[str, Any]) -> Experiment:
         except ConfigError as error:
             faults.append(str(error))
             parts[name] = None
-    broken = {name for name in STAGES if name in parts and parts[name] is None}
+    broken = {name for name in PARTS if name in parts and parts[name] is None}
     try:
         return Experiment(**parts)
     except ValidationError as error:

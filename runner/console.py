@@ -7,13 +7,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from adapters.base import Measure
+    from runner.definitions import By
     from runner.plan import Plan
     from runner.results import Mean
     from runner.run import Outcome
@@ -117,6 +119,105 @@ def show_sweep(result: SweepResult) -> None:
     _footer(done, result.folder, result.ui)
 
 
+def show_definitions(found: Sequence[Measure], problems: Sequence[str], by: By) -> None:
+    """The definitions, grouped by what they ask or by framework; parameters are at their defaults."""
+    from runner.definitions import entry, grouped
+
+    groups = grouped(found, by)
+    for problem in problems:
+        note(f"not available: {problem}")
+    if _as_json():
+        _print_json({"definitions": [entry(measure) for group in groups.values() for measure in group]})
+        return
+    other = "framework" if by == "asks" else "asks"
+    widths = (32, 21, 6, 9, 22) if by == "asks" else (32, 21, 6, 33)
+    _print_lines([("definition", "unit", "better", other, "judge calls")[: len(widths)]], widths)
+    for name, group in groups.items():
+        sys.stdout.write(f"\n{name}\n")
+        rows = [(each.id, each.unit_judged, each.direction, getattr(each, other), each.calls) for each in group]
+        _print_lines([row[: len(widths)] for row in rows], widths)
+
+
+def show_definition(card: Mapping[str, Any]) -> None:
+    """One card in full, and the text of its prompts where the card holds it."""
+    if _as_json():
+        _print_json(dict(card))
+        return
+    low, high = card["range"]
+    told: list[tuple[str, str]] = [
+        ("key", card["key"]),
+        ("asks", card["asks"]),
+        ("unit", card["unit"]),
+        ("hit", card["hit"]),
+        ("formula", card["formula"]),
+        ("aggregation", card["aggregation"]),
+        ("range", f"{low:g} to {high:g}, {card['direction']} is better"),
+        ("nothing to judge", card["nothing_to_judge"]),
+        ("requires", ", ".join(card["requires"])),
+        *(("parameter", _parameter(card["parameters"], declared)) for declared in card["declared"]),
+        ("judge calls", card["calls"]),
+        *(("prompt", f"{name} {found}") for name, found in card["prompts"].items()),
+        ("framework", f"{card['framework']} {card['version']}"),
+        ("implementation", card["implementation"]),
+        ("source", card["source"]),
+        ("revision", str(card["revision"])),
+        ("fingerprint", card["fingerprint"]),
+        *(("hazard", hazard) for hazard in card["hazards"]),
+    ]
+    sys.stdout.write(f"{card['id']}\n")
+    names = [name for name, _ in told]
+    rows = [("" if names[:n][-1:] == [name] else name, text) for n, (name, text) in enumerate(told)]
+    _print_lines(rows, (16, 80))
+    for name, text in card.get("prompt_texts", {}).items():
+        sys.stdout.write(f"\n--- prompt {name}\n{text}\n")
+
+
+def _parameter(values: Mapping[str, Any], declared: Mapping[str, Any]) -> str:
+    from runner.definitions import Parameter
+
+    return f"{declared['name']} = {json.dumps(values[declared['name']])} ({Parameter(**declared)})"
+
+
+def show_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+    """The fields in which two cards differ, side by side."""
+    from runner.definitions import differences
+
+    found = differences(one, other)
+    if _as_json():
+        _print_json({"definitions": [one["key"], other["key"]], "differences": found})
+        return
+    if not found:
+        note(f"{one['key']} and {other['key']} are the same definition")
+        return
+    told = [(name, *(_plain(value) for value in pair)) for name, pair in found.items()]
+    _print_lines([("", one["key"], other["key"]), *told], (22, 36, 36))
+
+
+def show_schema(schema: Mapping[str, Any]) -> None:
+    """A JSON Schema."""
+    _print_json(dict(schema))
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, list | tuple):
+        return "; ".join(map(_plain, value))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _print_lines(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> None:
+    """Rows in columns of these widths, indented by two, with long cells on several lines."""
+    from itertools import zip_longest
+    from textwrap import wrap
+
+    for row in rows:
+        cells = [wrap(cell, width) or [""] for cell, width in zip(row, widths, strict=True)]
+        for line in zip_longest(*cells, fillvalue=""):
+            laid_out = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+            sys.stdout.write(f"  {laid_out}".rstrip() + "\n")
+
+
 def _columns() -> int:
     """How many columns of differences fit."""
     return max(1, (_width() - RUN_COLUMN) // (CELL + 1))
@@ -174,6 +275,7 @@ def _outcome_data(outcome: Outcome) -> dict[str, Any]:
         "dataset": dict(outcome.dataset),
         "means": {key: asdict(mean) for key, mean in outcome.means.items()},
         "fingerprints": dict(outcome.fingerprints),
+        "judge": outcome.judge,
         "computed": dict(outcome.computed),
         "reused": dict(outcome.reused),
         "seconds": outcome.seconds,

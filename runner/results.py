@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from adapters.schema import SCHEMA_VERSION, Definition, Question, Record, Score, from_json, to_json
+from adapters.schema import SCHEMA_VERSION, Definition, JudgeCard, Question, Record, Score, from_json, to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,8 @@ def mean(scores: Iterable[Score]) -> Mean:
 @dataclass(frozen=True)
 class RunResult:
     """One run, complete. `scores` holds a score for every definition and question; `definitions` is keyed by
-    Definition.key; `calls` counts the stage outputs that were computed and reused; times are UTC with Z."""
+    Definition.key; judge is None where no definition asks one; `calls` counts the stage outputs that were computed and
+    reused; times are UTC with Z."""
 
     name: str
     config: Mapping[str, Any]
@@ -68,6 +69,7 @@ class RunResult:
     calls: Mapping[str, Mapping[str, int]]
     started: str
     seconds: float
+    judge: JudgeCard | None = None
 
     def by_definition(self) -> dict[str, dict[str, Score]]:
         """Scores by definition key, then by question id."""
@@ -106,6 +108,7 @@ class RunResult:
                 for name, ids in self.slices().items()
             },
             "definitions": {key: definition.card() for key, definition in self.definitions.items()},
+            "judge": asdict(self.judge) if self.judge else None,
             "environment": dict(self.environment),
             "calls": {kind: dict(counts) for kind, counts in self.calls.items()},
             "started": self.started,
@@ -113,15 +116,18 @@ class RunResult:
         }
 
 
-SUMMARY, CONFIG, RECORDS, SCORES, QUESTIONS, TABLE = (
+SUMMARY, CONFIG, RECORDS, SCORES, SCORES_TABLE, QUESTIONS, TABLE = (
     "summary.json",
     "config.yaml",
     "records.jsonl",
     "scores.jsonl",
+    "scores.parquet",
     "questions.jsonl",
     "per_question.csv",
 )
 """The files of a result folder."""
+RECORDING = "judge_replies.jsonl"
+"""What a judge that costs money or minutes replied, written as it came; `judge=replay` answers from it."""
 
 
 def write(result: RunResult, folder: Path) -> list[Path]:
@@ -131,10 +137,11 @@ def write(result: RunResult, folder: Path) -> list[Path]:
     _write_text(folder / CONFIG, _yaml(result.config))
     _write_text(folder / RECORDS, _lines(result.records))
     _write_text(folder / SCORES, _lines(result.scores))
+    _write_parquet(folder / SCORES_TABLE, result.scores)
     _write_text(folder / QUESTIONS, _lines(result.questions))
     _write_table(folder / TABLE, result)
     _write_text(folder / SUMMARY, json.dumps(result.summary(), ensure_ascii=False, indent=1, allow_nan=False) + "\n")
-    return [folder / name for name in (SUMMARY, CONFIG, RECORDS, SCORES, QUESTIONS, TABLE)]
+    return [folder / name for name in (SUMMARY, CONFIG, RECORDS, SCORES, SCORES_TABLE, QUESTIONS, TABLE)]
 
 
 def read_scores(path: Path) -> list[Score]:
@@ -154,6 +161,41 @@ def _lines(values: Sequence[Any]) -> str:
 
 def _write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _write_parquet(path: Path, scores: Sequence[Score]) -> None:
+    """The rows of scores.jsonl with the same columns; `judge.settings`, which has no fixed shape, is JSON text."""
+    import pyarrow
+    from pyarrow import parquet
+
+    text, whole, number = pyarrow.string(), pyarrow.int64(), pyarrow.float64()
+    verdict = {"unit": text, "native": text, "ours": text, "reason": text, "rank": whole}
+    judge = {
+        **dict.fromkeys(("provider", "model", "revision"), text),
+        "temperature": number,
+        "seed": whole,
+        "max_tokens": whole,
+        **dict.fromkeys(("host", "embeddings", "settings", "fingerprint"), text),
+    }
+    schema = pyarrow.schema(
+        [
+            *((name, text) for name in ("question_id", "definition", "fingerprint")),
+            ("value", number),
+            ("status", text),
+            ("reason", text),
+            ("evidence", pyarrow.list_(pyarrow.struct(list(verdict.items())))),
+            ("native_value", number),
+            ("judge", pyarrow.struct(list(judge.items()))),
+            ("calls", whole),
+            ("tokens", whole),
+            ("seconds", number),
+        ]
+    )
+    rows = [asdict(score) for score in scores]
+    for row in rows:
+        if row["judge"]:
+            row["judge"]["settings"] = json.dumps(row["judge"]["settings"], ensure_ascii=False, sort_keys=True)
+    parquet.write_table(pyarrow.Table.from_pylist(rows, schema=schema), path)
 
 
 def _write_table(path: Path, result: RunResult) -> None:

@@ -6,6 +6,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -14,13 +15,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from runner import __version__, pipeline, results
+from adapters.base import JudgedScorer
+from adapters.recording import Recorder
+from runner import __version__, console, pipeline, results
 from runner.component import Component
 from runner.config import STAGES, Experiment, experiment, experiment_fingerprint, redacted, resolve
 from runner.errors import ComponentError
 from runner.progress import Progress
 from runner.results import Mean, RunResult
-from runner.scoring import score
+from runner.scoring import failures, score
 from runner.store import StageStore
 
 if TYPE_CHECKING:
@@ -33,8 +36,9 @@ if TYPE_CHECKING:
 class Outcome:
     """What is left of a run when its process ends: small enough to send between processes.
 
-    errors counts the questions without an answer. run_id, and ui (the command that opens the tracking UI), are None
-    where tracking is off. notes are sentences for the person who started it.
+    judge: fingerprint of the judge, None where none was asked; judged: keys of the definitions that asked it. errors
+    counts the questions without an answer. run_id, and ui (the command that opens the tracking UI), are None where
+    tracking is off. notes are sentences for the person who started it.
     """
 
     name: str
@@ -43,6 +47,8 @@ class Outcome:
     ui: str | None
     means: Mapping[str, Mean]
     fingerprints: Mapping[str, str]
+    judge: str | None
+    judged: frozenset[str]
     table: tuple[str, ...]
     lower_is_better: frozenset[str]
     errors: int
@@ -94,8 +100,14 @@ def _measure(
 ) -> RunResult:
     began, started = perf_counter(), datetime.now(UTC)
     store = StageStore(built.tracking.root / "store")
-    records = pipeline.records(built, test_set, store, Progress(_name(built)))
+    progress = Progress(_name(built))
+    records = pipeline.records(built, test_set, store, progress)
     scorers = built.metrics.scorers()
+    judge = built.judge if any(isinstance(scorer, JudgedScorer) for scorer in scorers) else None
+    with Recorder(folder / results.RECORDING, judge.card) if judge and judge.recorded else nullcontext() as recorder:
+        scores = score(
+            scorers, test_set.questions, records, judge, recorder=recorder, progress=progress, tell=console.note
+        )
     result = RunResult(
         name=_name(built),
         config=redacted(plain),
@@ -103,13 +115,14 @@ def _measure(
         choices=choices,
         dataset=test_set.card(),
         definitions={scorer.key: scorer.definition for scorer in scorers},
-        scores=score(scorers, test_set.questions, records),
+        scores=scores,
         records=records,
         questions=test_set.questions,
         environment=environment(built),
         calls={"computed": dict(store.calls.computed), "reused": dict(store.calls.reused)},
         started=started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         seconds=perf_counter() - began,
+        judge=judge.card if judge else None,
     )
     results.write(result, folder)
     return result
@@ -134,6 +147,8 @@ def _outcome(built: Experiment, result: RunResult, folder: Path, run_id: str | N
         ui=ui,
         means=result.means(),
         fingerprints={key: definition.fingerprint for key, definition in result.definitions.items()},
+        judge=result.judge.fingerprint if result.judge else None,
+        judged=frozenset(score.definition for score in result.scores if score.judge),
         table=tuple(built.metrics.table),
         lower_is_better=frozenset(key for key, d in result.definitions.items() if d.direction == "lower"),
         errors=sum(record.error is not None for record in result.records),
@@ -141,7 +156,7 @@ def _outcome(built: Experiment, result: RunResult, folder: Path, run_id: str | N
         computed=result.calls["computed"],
         reused=result.calls["reused"],
         seconds=result.seconds,
-        notes=tuple(_notes(result)),
+        notes=(*_notes(result), *(_judge_notes(built, result) if result.judge else ())),
     )
 
 
@@ -170,6 +185,15 @@ def _notes(result: RunResult) -> list[str]:
         notes.append(
             f"questions with fewer chunks than asked: {len(short)} (asked {short[0].asked_k}, fewest got {got})"
         )
+    return notes
+
+
+def _judge_notes(built: Experiment, result: RunResult) -> list[str]:
+    model = getattr(built.generator, "model", None)
+    notes = list(built.judge.warnings(model if isinstance(model, str) else None))
+    for key, failed in failures(result.scores).items():
+        of = len(result.questions)
+        notes.append(f"{key}: {len(failed)} of {of} failed; the first: {failed[0].question_id}: {failed[0].reason}")
     return notes
 
 

@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +139,8 @@ def described(result: RunResult, folder: Path) -> RunLog:
             log.tag(f"paribus.no_value.{name}", _why_none(result, key, mean))
     for key, judge in _judges(result).items():
         log.tag(f"paribus.judge.{metric_name(key)}", judge)
+    if result.judge:
+        log.tag("paribus.judge", json.dumps(asdict(result.judge), ensure_ascii=False))
     return log
 
 
@@ -153,7 +155,7 @@ def _judges(result: RunResult) -> dict[str, str]:
     asked: dict[str, set[str]] = {}
     for score in result.scores:
         if score.judge:
-            asked.setdefault(score.definition, set()).add(score.judge)
+            asked.setdefault(score.definition, set()).add(score.judge.fingerprint)
     return {key: ", ".join(sorted(judges)) for key, judges in asked.items()}
 
 

@@ -2,29 +2,138 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from threading import Thread
+from typing import Any, TypeVar
 
-from adapters.base import Scorer
+from adapters.base import JudgedScorer, Scorer, Unavailable
+from adapters.bench import Bench
+from adapters.judge import Judge
+from adapters.recording import Recorder
 from adapters.schema import Question, Record, Score
+from runner.progress import Progress
+
+T = TypeVar("T")
+Pair = tuple[Question, Record]
+
+MEASUREMENTS_PER_CALL = 4
+"""Measurements at once for each call in flight: most wait for their own earlier calls."""
 
 
-def score(scorers: Sequence[Scorer], questions: Sequence[Question], records: Sequence[Record]) -> tuple[Score, ...]:
+def score(
+    scorers: Sequence[Scorer | JudgedScorer],
+    questions: Sequence[Question],
+    records: Sequence[Record],
+    judge: Judge | None = None,
+    *,
+    recorder: Recorder | None = None,
+    progress: Progress | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> tuple[Score, ...]:
     """A score for every definition and question, by definition, then in the order of `questions`.
 
     A question without a record is scored as a system that returned nothing. A definition that raises costs that score
-    only: it becomes `failed` with the error as its reason.
+    only: it becomes `failed` with the error as its reason. Judged definitions need `judge` and run at once, within its
+    limit on calls in flight; the order in which they end changes nothing. recorder: writes down what the judge replies.
+    tell: is told, before the first call, of definitions that cannot be computed here.
+
+    May be called from a running event loop, from any thread and in any worker process. Raises ValueError for judged
+    definitions without a judge.
     """
     by_question = {record.question_id: record for record in records}
     pairs = [
         (question, by_question.get(question.id) or Record(question.id, error="the system returned no record"))
         for question in questions
     ]
-    return tuple(_score_one(scorer, question, record) for scorer in scorers for question, record in pairs)
+    found: dict[str, list[Score]] = {}
+    judged: list[JudgedScorer] = []
+    for scorer in scorers:
+        if isinstance(scorer, JudgedScorer):
+            judged.append(scorer)
+        else:
+            found[scorer.key] = [_plain(scorer, *pair) for pair in pairs]
+    ready: list[JudgedScorer] = []
+    for scorer in judged:
+        try:
+            scorer.prepare()
+            ready.append(scorer)
+        except Unavailable as error:
+            tell(f"{scorer.key}: not computed: {error}")
+            found[scorer.key] = [scorer.failed(record, str(error)) for _, record in pairs]
+    if ready:
+        if judge is None:
+            raise ValueError(f"{ready[0].key} asks a judge, and none is given")
+        found |= in_own_loop(_judged(ready, pairs, judge, recorder, progress or Progress()))
+    return tuple(score for scorer in scorers for score in found[scorer.key])
 
 
-def _score_one(scorer: Scorer, question: Question, record: Record) -> Score:
+def _plain(scorer: Scorer, question: Question, record: Record) -> Score:
     try:
+        scorer.prepare()
         return scorer.score(question, record)
+    except Unavailable as error:
+        return scorer.failed(record, str(error))
     except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        return Score(question.id, scorer.key, scorer.definition.fingerprint, None, "failed", reason)
+        return scorer.failed(record, f"{type(error).__name__}: {error}")
+
+
+async def _judged(
+    scorers: Sequence[JudgedScorer],
+    pairs: Sequence[Pair],
+    judge: Judge,
+    recorder: Recorder | None,
+    progress: Progress,
+) -> dict[str, list[Score]]:
+    jobs = [(scorer, place) for place in range(len(pairs)) for scorer in scorers]
+    work = iter(progress.over("judge", jobs))
+    found: dict[tuple[str, int], Score] = {}
+    listeners = (recorder.reply, recorder.embedding) if recorder else ()
+    async with Bench(judge, *listeners) as bench, asyncio.TaskGroup() as group:
+        for _ in range(min(len(jobs), MEASUREMENTS_PER_CALL * judge.concurrency)):
+            group.create_task(_work(work, pairs, bench, found))
+    return {scorer.key: [found[scorer.key, place] for place in range(len(pairs))] for scorer in scorers}
+
+
+async def _work(
+    work: Iterator[tuple[JudgedScorer, int]], pairs: Sequence[Pair], bench: Bench, found: dict[tuple[str, int], Score]
+) -> None:
+    for scorer, place in work:
+        question, record = pairs[place]
+        try:
+            found[scorer.key, place] = await scorer.measure(question, record, bench)
+        except Exception as error:
+            found[scorer.key, place] = scorer.failed(record, f"{type(error).__name__}: {error}")
+
+
+def in_own_loop(work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work`, run in an event loop of its own: in this thread, or in another where this one runs a
+    loop already (a notebook)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    ends: list[T | BaseException] = []
+
+    def apart() -> None:
+        try:
+            ends.append(asyncio.run(work))
+        except BaseException as error:
+            ends.append(error)
+
+    thread = Thread(target=apart, name="paribus-judge", daemon=True)
+    thread.start()
+    thread.join()
+    (end,) = ends
+    if isinstance(end, BaseException):
+        raise end
+    return end
+
+
+def failures(scores: Iterable[Score]) -> dict[str, list[Score]]:
+    """The failed scores by definition."""
+    found: dict[str, list[Score]] = {}
+    for score in scores:
+        if score.status == "failed":
+            found.setdefault(score.definition, []).append(score)
+    return found

@@ -149,7 +149,11 @@ def _row(planned: PlannedRun, outcome: Outcome | Exception, baseline: Outcome | 
     if outcome.dataset["checksum"] != baseline.dataset["checksum"]:
         return Row(planned, outcome, None, {}, "another test set than the baseline's")
     same = [key for key, value in outcome.fingerprints.items() if baseline.fingerprints.get(key) == value]
-    return Row(planned, outcome, None, paired_differences(before, values(outcome.folder), same))
+    differ: str | None = None
+    if outcome.judge != baseline.judge and outcome.judged & set(same):
+        same = [key for key in same if key not in outcome.judged]
+        differ = "judged definitions: another judge than the baseline's"
+    return Row(planned, outcome, None, paired_differences(before, values(outcome.folder), same), differ)
 
 
 def sweep_table(result: SweepResult) -> list[dict[str, Any]]:
@@ -168,6 +172,7 @@ def sweep_table(result: SweepResult) -> list[dict[str, Any]]:
                     "run_id": row.outcome.run_id,
                     "definition": key,
                     "fingerprint": row.outcome.fingerprints[key],
+                    "judge": row.outcome.judge if key in row.outcome.judged else None,
                     "mean": mean.value,
                     "n": mean.n,
                     "failed": mean.failed,

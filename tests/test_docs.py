@@ -8,31 +8,45 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```\w+ file=(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def test_the_example_of_contributing_runs(tmp_path: Path) -> None:
-    blocks = BLOCK.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
-    assert len(blocks) == 4
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def ran(folder: Path, arguments: str) -> Any:
+    """What a command of CONTRIBUTING printed, run beside its files."""
+    blocks = BLOCK.findall(CONTRIBUTING)
+    assert len(blocks) == 8
     for name, body in blocks:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(body, encoding="utf-8")
-    arguments = "sweep --config-dir . metrics=brevity chunker=paragraphs,sentences"
-    assert f"paribus {arguments}" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(body, encoding="utf-8")
+    assert f"$ PYTHONPATH=. paribus {arguments}\n" in CONTRIBUTING
     done = subprocess.run(
         [sys.executable, "-m", "runner", *arguments.split(), "--json", "tracking=off", "dataset.limit=10"],
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": "."},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)["rows"]
+    return json.loads(done.stdout)
+
+
+def test_the_chunker_and_the_definition_of_contributing_run(tmp_path: Path) -> None:
+    rows = ran(tmp_path, "sweep --config-dir . metrics=brevity chunker=paragraphs,sentences")["rows"]
     assert [row["run"] for row in rows] == ["baseline", "chunker=paragraphs", "chunker=sentences"]
     assert all(row["outcome"]["means"]["mine/brevity.words-12"]["n"] for row in rows)
+
+
+def test_the_judge_and_the_judged_definition_of_contributing_run(tmp_path: Path) -> None:
+    outcome = ran(tmp_path, "run --config-dir . metrics=politeness judge=command")
+    assert outcome["means"]["mine/politeness"] == {"value": 1.0, "n": 10, "failed": 0, "not_applicable": 0}
+    assert len(outcome["judge"]) == 16
 
 
 def test_every_exit_code_of_the_readme_is_one_of_ours() -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from adapters import asks
 from adapters.labels.relevance import (
     HOLDS,
     NOTHING,
@@ -104,7 +105,7 @@ class Recall(RankingDefinition):
     """
 
     id: ClassVar[str] = "labels/recall"
-    asks: ClassVar[str] = "how much of what is relevant was found?"
+    asks: ClassVar[str] = asks.FOUND
     unit_judged: ClassVar[str] = "passage, chunk or document (see unit)"
     formula: ClassVar[str] = "relevant units found among the first k / relevant units"
     source: ClassVar[str] = f"{BOOK}, section 8.3, p. 155, equation 8.2; trec_eval 10.0-rc3, m_recall.c"
@@ -132,7 +133,7 @@ class GranularHitRate(RankingDefinition):
     """
 
     id: ClassVar[str] = "labels/hit_rate_granular"
-    asks: ClassVar[str] = "how much of what is relevant was found?"
+    asks: ClassVar[str] = asks.FOUND
     formula: ClassVar[str] = "relevant units among the first k / relevant units"
     source: ClassVar[str] = f"{LLAMA_INDEX}, HitRate with use_granular_hit_rate"
     hazards: ClassVar[tuple[str, ...]] = (
@@ -167,7 +168,7 @@ class Precision(RankingDefinition):
     """
 
     id: ClassVar[str] = "labels/precision"
-    asks: ClassVar[str] = "how much of what was retrieved is relevant?"
+    asks: ClassVar[str] = asks.FOUND_RELEVANT
     formula: ClassVar[str] = "relevant units among the first k / k (divide_by=returned: / the places there are, <= k)"
     nothing_to_judge: ClassVar[str] = (
         "not applicable where the question is unlabelled or its labels are empty; where all its passages are rejected "

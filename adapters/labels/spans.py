@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
+from adapters import asks
 from adapters.labels.relevance import (
     LabelDefinition,
     ListDefinition,
@@ -119,7 +120,7 @@ class SpanRecall(SpanDefinition):
     """
 
     id: ClassVar[str] = "labels/span_recall"
-    asks: ClassVar[str] = "how much of what is relevant was found?"
+    asks: ClassVar[str] = asks.FOUND
     formula: ClassVar[str] = "C / L: labelled characters covered by the first k chunks / labelled characters"
 
     def _value(self, coverage: Coverage) -> float:
@@ -133,7 +134,7 @@ class SpanPrecision(SpanDefinition):
     """
 
     id: ClassVar[str] = "labels/span_precision"
-    asks: ClassVar[str] = "how much of what was retrieved is relevant?"
+    asks: ClassVar[str] = asks.FOUND_RELEVANT
     formula: ClassVar[str] = "C / T: labelled characters covered by the first k chunks / summed length of these chunks"
     hazards: ClassVar[tuple[str, ...]] = (
         "Its ceiling is set by the chunk size: see labels/span_precision_omega.",

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from adapters.schema import Definition, Question, Record, Score
+from adapters.schema import Definition, JudgeCard, Question, Record, Score
 from runner.results import RunResult
 
 
@@ -40,15 +40,16 @@ def result(
 ) -> RunResult:
     """A result with these scores by definition key; a text is the reason why there is no value."""
     definitions = {key: definition(key, version=version) for key in values}
+    card = JudgeCard("made", judge, fingerprint=judge) if judge else None
     count = max(map(len, values.values()), default=0)
     scores = []
     for key, column in values.items():
         for number, value in enumerate(column):
             common = {"question_id": f"q{number}", "definition": key, "fingerprint": definitions[key].fingerprint}
             if isinstance(value, str):
-                scores.append(Score(**common, value=None, status="failed", reason=value, judge=judge))
+                scores.append(Score(**common, value=None, status="failed", reason=value, judge=card))
             else:
-                scores.append(Score(**common, value=value, judge=judge))
+                scores.append(Score(**common, value=value, judge=card))
     return RunResult(
         name="run",
         config={"chunker": {"_target_": "x.Y", "size": 256}} if config is None else config,
