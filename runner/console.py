@@ -65,7 +65,8 @@ def show_run(outcome: Outcome, one_of_many: bool = False) -> None:
         return
     table = _table("definition", "mean", "over", "not applicable", "failed", title=outcome.name)
     for key, mean in outcome.means.items():
-        table.add_row(key, _number(mean.value), str(mean.n), str(mean.not_applicable), str(mean.failed))
+        lower = " ↓" if key in outcome.lower_is_better else ""
+        table.add_row(f"{key}{lower}", _number(mean.value), str(mean.n), str(mean.not_applicable), str(mean.failed))
     _print(table)
     _footer([outcome], outcome.folder, outcome.ui)
 

@@ -92,6 +92,7 @@ async def _judged(
     async with Bench(judge, *listeners) as bench, asyncio.TaskGroup() as group:
         for _ in range(min(len(jobs), MEASUREMENTS_PER_CALL * judge.concurrency)):
             group.create_task(_work(work, pairs, bench, found))
+            await asyncio.sleep(0)  # else all write their first prompts before the first call goes out
     return {scorer.key: [found[scorer.key, place] for place in range(len(pairs))] for scorer in scorers}
 
 
