@@ -21,7 +21,7 @@ from typing import Any, Self, TypeVar
 from pydantic import BaseModel
 
 from adapters.judge import Call, Judge, JudgeFault, Message, Reply
-from adapters.replies import parse
+from adapters.replies import UnusableReply, parse
 from adapters.schema import Question, Record
 from adapters.tasks import Findings, Task
 
@@ -159,6 +159,8 @@ class Measurement:
         try:
             exchange.reply = await self.bench.ask(exchange.call)
             if schema is None:
+                if exchange.reply.finish_reason == "length":
+                    raise UnusableReply("the reply was cut off at max_tokens; raise it")
                 exchange.data = exchange.reply.text
                 return exchange.reply.text
             instance, exchange.data = parse(exchange.reply, schema)

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from adapters.base import JudgedScorer, Scorer, UnknownDefinition, scorer
 from adapters.judge import Judge
+from adapters.recording import RecordingError
 from adapters.schema import fingerprint
 from runner.component import Component, build, explain
 from runner.dataset import Dataset
@@ -152,6 +153,17 @@ class Experiment(_Settings):
 def fingerprints(built: Experiment) -> dict[str, str]:
     """The fingerprint of every component. Raises MissingExtra where one needs a package that is not installed."""
     return {name: getattr(built, name).fingerprint for name in STAGES}
+
+
+def asked_judge(built: Experiment) -> Judge | None:
+    """The judge, if a definition of this experiment asks one. Raises ConfigError where it cannot be used at all."""
+    if not any(isinstance(scorer, JudgedScorer) for scorer in built.metrics.scorers()):
+        return None
+    try:
+        assert built.judge.card
+    except RecordingError as error:
+        raise ConfigError(f"judge: {error}") from None
+    return built.judge
 
 
 def resolve(config: DictConfig | Mapping[str, Any]) -> dict[str, Any]:

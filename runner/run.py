@@ -15,11 +15,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from adapters.base import JudgedScorer
 from adapters.recording import Recorder
 from runner import __version__, console, pipeline, results
 from runner.component import Component
-from runner.config import STAGES, Experiment, experiment, experiment_fingerprint, redacted, resolve
+from runner.config import STAGES, Experiment, asked_judge, experiment, experiment_fingerprint, redacted, resolve
 from runner.errors import ComponentError
 from runner.progress import Progress
 from runner.results import Mean, RunResult
@@ -29,6 +28,7 @@ from runner.store import StageStore
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
+    from adapters.judge import Judge
     from runner.dataset import TestSet
 
 
@@ -67,10 +67,11 @@ def run(config: DictConfig | Mapping[str, Any], choices: Mapping[str, str], fold
     """
     plain = resolve(config)
     built = experiment(plain)
+    judge = asked_judge(built)
     test_set = built.dataset.load()
 
     def measure() -> RunResult:
-        return _measure(built, plain, choices, test_set, folder)
+        return _measure(built, plain, choices, test_set, judge, folder)
 
     if not built.tracking.enabled:
         return _outcome(built, _answered(measure(), folder), folder, None, None)
@@ -96,14 +97,18 @@ def _answered(result: RunResult, folder: Path) -> RunResult:
 
 
 def _measure(
-    built: Experiment, plain: Mapping[str, Any], choices: Mapping[str, str], test_set: TestSet, folder: Path
+    built: Experiment,
+    plain: Mapping[str, Any],
+    choices: Mapping[str, str],
+    test_set: TestSet,
+    judge: Judge | None,
+    folder: Path,
 ) -> RunResult:
     began, started = perf_counter(), datetime.now(UTC)
     store = StageStore(built.tracking.root / "store")
     progress = Progress(_name(built))
     records = pipeline.records(built, test_set, store, progress)
     scorers = built.metrics.scorers()
-    judge = built.judge if any(isinstance(scorer, JudgedScorer) for scorer in scorers) else None
     with Recorder(folder / results.RECORDING, judge.card) if judge and judge.recorded else nullcontext() as recorder:
         scores = score(
             scorers, test_set.questions, records, judge, recorder=recorder, progress=progress, tell=console.note

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from runner.config import Tracking, experiment, fingerprints
+from runner.config import Tracking, asked_judge, experiment, fingerprints
 from runner.errors import ParibusError, StoreError
 from runner.plan import Composed, Plan, PlannedRun, Variable, plan
 from runner.run import Outcome
@@ -79,6 +79,7 @@ class Sweep:
         def check(composed: Composed) -> None:
             built = experiment(composed.config)
             fingerprints(built)
+            asked_judge(built)
             if built.dataset.fingerprint not in loaded:
                 built.dataset.load()
                 loaded.add(built.dataset.fingerprint)
