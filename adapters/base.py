@@ -269,9 +269,8 @@ class JudgedScorer(Measure):
         return replace(
             score,
             judge=bench.card,
-            calls=measurement.calls,
-            tokens=measurement.tokens,
             seconds=perf_counter() - began,
+            **measurement.spent(),
         )
 
     def _believed(self, measurement: Measurement, value: float | None, error: Exception | None) -> Score:

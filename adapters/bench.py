@@ -13,7 +13,8 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -28,6 +29,9 @@ from adapters.tasks import Findings, Task
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
+REPAIR = (
+    "That cannot be used: {fault}. Answer the same request again, with one JSON value of its schema and nothing else."
+)
 THREADS = 64
 """Threads for frameworks that block; each waits for one call most of the time."""
 
@@ -52,11 +56,12 @@ class CallSite:
 
 @dataclass
 class Exchange:
-    """One call of a measurement and what came back. data: the JSON of the reply, the text itself where no schema was
-    asked; None until the reply is there. seconds: waiting for a free place included."""
+    """One call of a measurement and what came back. replies: the last one counts, those before it could not be read.
+    data: the JSON of the reply, the text itself where no schema was asked; None until the reply is there. seconds:
+    waiting for a free place included."""
 
     call: Call
-    reply: Reply | None = None
+    replies: list[Reply] = field(default_factory=list)
     data: Any = None
     seconds: float = 0.0
 
@@ -75,16 +80,18 @@ EmbedListener = Callable[[str, list[float]], None]
 class Bench:
     """The surroundings of measurements in one event loop. Use as an async context manager."""
 
-    def __init__(
-        self, judge: Judge, on_reply: Listener | None = None, on_embedding: EmbedListener | None = None
-    ) -> None:
+    def __init__(self, judge: Judge) -> None:
         self.judge = judge
-        self.card = judge.card
-        self._on_reply, self._on_embedding = on_reply, on_embedding
+        self._on_reply: Listener | None = None
+        self._on_embedding: EmbedListener | None = None
         self._slots = asyncio.Semaphore(judge.concurrency)
 
     async def __aenter__(self) -> Self:
         self.loop = asyncio.get_running_loop()
+        with suppress(TimeoutError):  # the calls themselves will tell
+            async with asyncio.timeout(self.judge.call_seconds):
+                await self.judge.prepare()
+        self.card = self.judge.card
         self._threads = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="paribus-bench")
         return self
 
@@ -93,6 +100,10 @@ class Bench:
     ) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
         await self.judge.close()
+
+    def listen(self, on_reply: Listener, on_embedding: EmbedListener) -> None:
+        """Have every reply and every embedded text told as soon as it is there."""
+        self._on_reply, self._on_embedding = on_reply, on_embedding
 
     async def in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         """The result of blocking `work` of a framework, without holding up the loop."""
@@ -157,19 +168,33 @@ class Measurement:
         exchange = self._begin(site, tuple(messages), schema)
         began = perf_counter()
         try:
-            exchange.reply = await self.bench.ask(exchange.call)
-            if schema is None:
-                if exchange.reply.finish_reason == "length":
-                    raise UnusableReply("the reply was cut off at max_tokens; raise it")
-                exchange.data = exchange.reply.text
-                return exchange.reply.text
-            instance, exchange.data = parse(exchange.reply, schema)
-            return instance
+            return await self._readable(exchange)
         except JudgeFault as fault:
             self.fault = self.fault or fault
             raise
         finally:
             exchange.seconds = perf_counter() - began
+
+    async def _readable(self, exchange: Exchange) -> Any:
+        """What the reply says, asked for again as often as the judge allows while it cannot be read."""
+        call, judge = exchange.call, self.bench.judge
+        while True:
+            reply = await self.bench.ask(call)
+            exchange.replies.append(reply)
+            try:
+                if call.schema is None:
+                    if reply.finish_reason == "length":
+                        raise UnusableReply("the reply was cut off at max_tokens; raise it")
+                    exchange.data = reply.text
+                    return reply.text
+                instance, exchange.data = parse(reply, call.schema)
+                return instance
+            except UnusableReply as fault:
+                judge.forget(call)
+                if len(exchange.replies) > judge.repairs:
+                    raise
+                asked = (Message("assistant", reply.text), Message("user", REPAIR.format(fault=fault)))
+                call = replace(call, messages=(*call.messages, *asked))
 
     def ask_blocking(self, site: CallSite, messages: Sequence[Message], schema: type[BaseModel] | None) -> Any:
         """`ask`, from one of the bench's threads or a thread that a framework made; never from the loop itself."""
@@ -196,18 +221,19 @@ class Measurement:
         """The data of every reply to calls of this name, in the order in which they were asked."""
         return [e.data for e in self.exchanges if e.call.name == name and e.data is not None]
 
-    @property
-    def calls(self) -> int:
-        """Calls that got a reply, embeddings not counted."""
-        return sum(exchange.reply is not None for exchange in self.exchanges)
-
-    @property
-    def tokens(self) -> int | None:
-        """Tokens in and out over all replies; None where one reply was not counted."""
-        spent = [(e.reply.tokens_in, e.reply.tokens_out) for e in self.exchanges if e.reply]
-        if any(count is None for pair in spent for count in pair):
-            return None
-        return sum(count for pair in spent for count in pair if count is not None)
+    def spent(self) -> dict[str, Any]:
+        """What the replies cost, as the fields of a Score: calls (embeddings not counted), cached, repaired, tokens and
+        cost, these two None where they are unknown for one reply."""
+        replies = [reply for exchange in self.exchanges for reply in exchange.replies]
+        tokens = [count for reply in replies for count in (reply.tokens_in, reply.tokens_out)]
+        costs = [reply.cost for reply in replies]
+        return {
+            "calls": len(replies),
+            "cached": sum(reply.cached for reply in replies),
+            "repaired": sum(max(len(exchange.replies) - 1, 0) for exchange in self.exchanges),
+            "tokens": None if None in tokens else sum(count for count in tokens if count is not None),
+            "cost": None if None in costs or self.embeddings else sum(cost for cost in costs if cost is not None),
+        }
 
     def _begin(self, site: CallSite, messages: tuple[Message, ...], schema: type[BaseModel] | None) -> Exchange:
         sample = sum(e.call.messages == messages and e.call.schema is schema for e in self.exchanges)

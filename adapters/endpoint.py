@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 class EndpointError(Exception):
     """An endpoint gave no usable reply. One sentence that names the setting to change; it never holds the key.
 
-    status: the HTTP status where the endpoint refused.
+    status: the HTTP status where the endpoint refused. unreachable: no connection came about.
     """
 
     status: int | None = None
+    unreachable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,14 @@ class EndpointSettings(BaseModel):
                 "environment variable and its name into api_key_env"
             )
         return base_url
+
+    @field_validator("options")
+    @classmethod
+    def _no_keys(cls, options: dict[str, Any]) -> dict[str, Any]:
+        for name in options:
+            if fullmatch(r"(?i).*(api_?key|authorization|secret|password|token)", name):
+                raise ValueError(f"must not hold {name}: options are stored with the results; see api_key_env")
+        return options
 
     @field_validator("api_key_env")
     @classmethod
@@ -238,6 +247,9 @@ class Endpoint(EndpointSettings):
         said = _said(error)
         told = EndpointError(self._without_key(f"{what}. It said: {said}" if said else what))
         told.status = getattr(error, "status_code", None)
+        told.unreachable = isinstance(error, openai.APIConnectionError) and not isinstance(
+            error, openai.APITimeoutError
+        )
         raise told from None
 
     def _without_key(self, sentence: str) -> str:

@@ -69,13 +69,18 @@ def schema_text(schema: type[BaseModel] | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a judge wrote. tokens are None where nothing counted them; finish_reason "length" = cut off."""
+    """What a judge wrote. tokens are None where nothing counted them; finish_reason "length" = cut off.
+
+    cached: it was kept from an earlier call and cost nothing. cost: US dollars; None = unknown.
+    """
 
     text: str
     tokens_in: int | None = None
     tokens_out: int | None = None
     finish_reason: str | None = None
     model: str | None = None
+    cached: bool = False
+    cost: float | None = None
 
 
 class Judge(BaseModel, ABC):
@@ -96,9 +101,25 @@ class Judge(BaseModel, ABC):
     def card(self) -> JudgeCard:
         """Which judge this is; stored beside every score."""
 
+    @property
+    def repairs(self) -> int:
+        """How often a reply that cannot be read is asked for again, with the fault named."""
+        return 0
+
+    @property
+    def spent(self) -> str | None:
+        """Why nothing more is asked, where a budget is used up; None otherwise."""
+        return None
+
+    async def prepare(self) -> None:
+        """Find out what the card must say, before the first call. Raises nothing: what fails, fails with the calls."""
+
     @abstractmethod
     async def ask(self, call: Call) -> Reply:
         """The reply to one call. Raises JudgeFault."""
+
+    def forget(self, call: Call) -> None:
+        """Keep no reply to this call: it was of no use. Raises JudgeFault."""
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """A vector for each text, in order. Raises JudgeFault."""

@@ -255,8 +255,10 @@ class Score:
 
     value is a finite number exactly when status is "computed"; otherwise it is None and `reason` says why in
     one sentence. native_value: what the framework itself returned where paribus does not take it for the value (1 for
-    an answer without claims); None where that was no number. judge: None where the definition asks none. calls, tokens:
-    what was asked of the judge; tokens are None where nothing counted them. seconds: wall time.
+    an answer without claims); None where that was no number. judge: None where the definition asks none. calls: replies
+    of the judge; cached of them were kept from earlier and cost nothing, repaired of them were asked for because the
+    one before could not be read. tokens: in and out; None where nothing counted them. cost: US dollars; None = unknown.
+    seconds: wall time.
     """
 
     question_id: str
@@ -269,7 +271,10 @@ class Score:
     native_value: float | None = None
     judge: JudgeCard | None = None
     calls: int = 0
+    cached: int = 0
+    repaired: int = 0
     tokens: int | None = None
+    cost: float | None = None
     seconds: float = 0.0
 
     def __post_init__(self) -> None:

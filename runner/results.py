@@ -186,9 +186,8 @@ def _write_parquet(path: Path, scores: Sequence[Score]) -> None:
             ("evidence", pyarrow.list_(pyarrow.struct(list(verdict.items())))),
             ("native_value", number),
             ("judge", pyarrow.struct(list(judge.items()))),
-            ("calls", whole),
-            ("tokens", whole),
-            ("seconds", number),
+            *((name, whole) for name in ("calls", "cached", "repaired", "tokens")),
+            *((name, number) for name in ("cost", "seconds")),
         ]
     )
     rows = [asdict(score) for score in scores]

@@ -6,7 +6,6 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -15,7 +14,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from adapters.recording import Recorder
 from runner import __version__, console, pipeline, results
 from runner.component import Component
 from runner.config import STAGES, Experiment, asked_judge, experiment, experiment_fingerprint, redacted, resolve
@@ -74,7 +72,7 @@ def run(config: DictConfig | Mapping[str, Any], choices: Mapping[str, str], fold
         return _measure(built, plain, choices, test_set, judge, folder)
 
     if not built.tracking.enabled:
-        return _outcome(built, _answered(measure(), folder), folder, None, None)
+        return _outcome(built, _whole(measure(), judge, folder), folder, None, None)
     from runner.tracking import Tracker, ui_command
 
     tracker = Tracker(built.tracking)
@@ -84,15 +82,22 @@ def run(config: DictConfig | Mapping[str, Any], choices: Mapping[str, str], fold
         result = measure()
         baseline = tracker.load_baseline(built.trial.baseline_run_id) if built.trial.baseline_run_id else None
         handle.log(result, folder, baseline)
-        _answered(result, folder)
+        _whole(result, judge, folder)
     return _outcome(built, result, folder, handle.run_id, ui_command(built.tracking))
 
 
-def _answered(result: RunResult, folder: Path) -> RunResult:
-    """`result`, unless no question has an answer: its scores say nothing about the system. Raises ComponentError."""
+def _whole(result: RunResult, judge: Judge | None, folder: Path) -> RunResult:
+    """`result`, unless its scores say little about the system: no question has an answer, or the judge's budget ended
+    before all was judged. Raises ComponentError."""
     errors = [record.error for record in result.records if record.error]
     if len(errors) == len(result.records):
         raise ComponentError(f"no question of {len(errors)} was answered; the first: {errors[0]}. Records: {folder}")
+    if judge and judge.spent:
+        missing = sum(score.status == "failed" for score in result.scores)
+        raise ComponentError(
+            f"judge.{judge.spent}: {missing} scores are missing. What was paid for is kept: the same command with more "
+            f"goes on from there. So far: {folder}"
+        )
     return result
 
 
@@ -109,10 +114,10 @@ def _measure(
     progress = Progress(_name(built))
     records = pipeline.records(built, test_set, store, progress)
     scorers = built.metrics.scorers()
-    with Recorder(folder / results.RECORDING, judge.card) if judge and judge.recorded else nullcontext() as recorder:
-        scores = score(
-            scorers, test_set.questions, records, judge, recorder=recorder, progress=progress, tell=console.note
-        )
+    recording = folder / results.RECORDING
+    scores = score(
+        scorers, test_set.questions, records, judge, recording=recording, progress=progress, tell=console.note
+    )
     result = RunResult(
         name=_name(built),
         config=redacted(plain),

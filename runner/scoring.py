@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -27,7 +29,7 @@ def score(
     records: Sequence[Record],
     judge: Judge | None = None,
     *,
-    recorder: Recorder | None = None,
+    recording: Path | None = None,
     progress: Progress | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> tuple[Score, ...]:
@@ -35,8 +37,9 @@ def score(
 
     A question without a record is scored as a system that returned nothing. A definition that raises costs that score
     only: it becomes `failed` with the error as its reason. Judged definitions need `judge` and run at once, within its
-    limit on calls in flight; the order in which they end changes nothing. recorder: writes down what the judge replies.
-    tell: is told, before the first call, of definitions that cannot be computed here.
+    limit on calls in flight; the order in which they end changes nothing. recording: where the replies of a judge that
+    costs money or minutes are written down as they come. tell: is told, before the first call, of definitions that
+    cannot be computed here.
 
     May be called from a running event loop, from any thread and in any worker process. Raises ValueError for judged
     definitions without a judge.
@@ -64,7 +67,7 @@ def score(
     if ready:
         if judge is None:
             raise ValueError(f"{ready[0].key} asks a judge, and none is given")
-        found |= in_own_loop(_judged(ready, pairs, judge, recorder, progress or Progress()))
+        found |= in_own_loop(_judged(ready, pairs, judge, recording, progress or Progress()))
     return tuple(score for scorer in scorers for score in found[scorer.key])
 
 
@@ -82,17 +85,21 @@ async def _judged(
     scorers: Sequence[JudgedScorer],
     pairs: Sequence[Pair],
     judge: Judge,
-    recorder: Recorder | None,
+    recording: Path | None,
     progress: Progress,
 ) -> dict[str, list[Score]]:
     jobs = [(scorer, place) for place in range(len(pairs)) for scorer in scorers]
     work = iter(progress.over("judge", jobs))
     found: dict[tuple[str, int], Score] = {}
-    listeners = (recorder.reply, recorder.embedding) if recorder else ()
-    async with Bench(judge, *listeners) as bench, asyncio.TaskGroup() as group:
-        for _ in range(min(len(jobs), MEASUREMENTS_PER_CALL * judge.concurrency)):
-            group.create_task(_work(work, pairs, bench, found))
-            await asyncio.sleep(0)  # else all write their first prompts before the first call goes out
+    async with Bench(judge) as bench:
+        recorder = Recorder(recording, bench.card) if recording and judge.recorded else nullcontext()
+        with recorder as written:
+            if written:
+                bench.listen(written.reply, written.embedding)
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(len(jobs), MEASUREMENTS_PER_CALL * judge.concurrency)):
+                    group.create_task(_work(work, pairs, bench, found))
+                    await asyncio.sleep(0)  # else all write their first prompts before the first call goes out
     return {scorer.key: [found[scorer.key, place] for place in range(len(pairs))] for scorer in scorers}
 
 

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from adapters.endpoint import Endpoint, EndpointError, EndpointSettings
+from adapters.client import Client, ClientSettings
+from adapters.endpoint import EndpointError
 from adapters.judge import Call, Judge, JudgeFault, Reply, schema_text
 from adapters.judges.model_names import model_warnings
 from adapters.judges.vectors import CARD, HASHED, hashed
 from adapters.schema import JudgeCard
 
+Structure = Literal["json_schema", "tool", "json_object", "text"]
+MODES: tuple[Structure, ...] = ("json_schema", "tool", "json_object", "text")
+"""From the strictest way to ask for JSON to the loosest."""
+UNTAKEN = (400, 404, 415, 422, 501)
+"""HTTP status by which endpoints refuse a way that they do not know."""
 
-class OpenAIJudge(EndpointSettings, Judge):
+
+class OpenAIJudge(ClientSettings, Judge):
     """Sends the frameworks' prompts as they are to a chat endpoint and asks for JSON of the schema of each call.
 
     A second sample of one prompt (Call.sample) is asked with the next seed. Raises JudgeFault where the endpoint gives
@@ -29,11 +36,14 @@ class OpenAIJudge(EndpointSettings, Judge):
     """Tokens a reply may have; a reply that is cut off is no verdict. None = not sent."""
     revision: str | None = None
     """What says which weights answer, where the name does not: a digest, a date, a commit."""
-    structured: Literal["json_schema", "json_object", "text"] = "json_schema"
-    """How JSON is asked for: response_format with the schema; response_format without it; not at all. In the last two
-    the schema is written below the prompt."""
+    structured: Structure | Literal["auto"] = "auto"
+    """How JSON is asked for: response_format with the schema; a tool that takes it; response_format without it; not at
+    all. In the last two the schema is written below the prompt. auto = the first that the endpoint takes, found by one
+    small call at the start of a run; the card says which."""
     strict: bool = True
     """json_schema only: ask for strict adherence, with every property required and no others, as OpenAI wants it."""
+    repair_rounds: Annotated[int, Field(ge=0, le=3)] = 1
+    """How often a reply that cannot be read is asked for again, with the fault named."""
     embeddings: Annotated[str, Field(min_length=1)] | None = None
     """An embedding model at the same endpoint; "hashed" = words, see adapters.judges.vectors; None = no embeddings."""
 
@@ -49,28 +59,80 @@ class OpenAIJudge(EndpointSettings, Judge):
             max_tokens=self.max_tokens,
             host=self.host,
             embeddings=CARD if self.embeddings == HASHED else self.embeddings,
-            settings={"structured": self.structured, "strict": self.strict, "options": self.options},
+            settings={
+                "structured": self._found.get("structured", self.structured),
+                "strict": self.strict,
+                "options": self.options,
+                "repair_rounds": self.repair_rounds,
+            },
         )
+
+    @property
+    def repairs(self) -> int:
+        """See Judge."""
+        return self.repair_rounds
+
+    @property
+    def spent(self) -> str | None:
+        """See Judge."""
+        return self.client.spent
+
+    @cached_property
+    def _embedder(self) -> Client:
+        # `options` are for the chat; an embedding endpoint refuses what it does not know.
+        return Client(self.model_copy(update={"model": self.embeddings, "options": {}}))
+
+    @cached_property
+    def _found(self) -> dict[str, Structure]:
+        return {}
+
+    async def prepare(self) -> None:
+        """Find the strictest way to ask for JSON that the endpoint takes, if that is left to us."""
+        if self.structured != "auto" or self._found:
+            return
+        for mode in MODES:
+            try:
+                await self.client.chat([{"role": "user", "content": PROBE}], _asking(mode, Probe, self.strict))
+            except EndpointError as error:
+                if error.status in UNTAKEN and mode != MODES[-1]:
+                    continue
+                return  # the calls themselves will say what is wrong
+            self._found["structured"] = mode
+            return
 
     async def ask(self, call: Call) -> Reply:
         """The model's reply, with the tokens that the endpoint counted. Raises JudgeFault."""
-        messages = [{"role": message.role, "content": message.content} for message in call.messages]
-        options: dict[str, Any] = {}
-        if call.schema and self.structured == "json_schema":
-            options["response_format"] = _schema_format(call.schema, self.strict)
-        elif call.schema:
-            messages[-1]["content"] += f"\n\nReply with one JSON object of this schema: {schema_text(call.schema)}"
-            if self.structured == "json_object":
-                options["response_format"] = {"type": "json_object"}
-        if call.sample and self.seed is not None:
-            options["seed"] = self.seed + call.sample
         try:
-            reply = await self._endpoint().achat(messages, options)
+            answered = await self.client.chat(*self._sent(call), call.sample)
         except EndpointError as error:
-            untaken = error.status in (400, 422) and "response_format" in options
+            untaken = error.status in (400, 422) and call.schema
             hint = "; where it takes no schemas, change judge.strict or judge.structured" if untaken else ""
             raise JudgeFault(f"{error}{hint}") from None
-        return Reply(reply.text, reply.tokens_in, reply.tokens_out, reply.finish_reason, reply.model)
+        said = answered.reply
+        text = _argument(said.body) or said.text
+        return Reply(
+            text, said.tokens_in, said.tokens_out, said.finish_reason, said.model, answered.cached, answered.cost
+        )
+
+    def forget(self, call: Call) -> None:
+        """See Judge."""
+        try:
+            self.client.forget(self.client.key(*self._sent(call), call.sample))
+        except EndpointError as error:
+            raise JudgeFault(str(error)) from None
+
+    def _sent(self, call: Call) -> tuple[list[dict[str, str]], dict[str, Any]]:
+        messages = [{"role": message.role, "content": message.content} for message in call.messages]
+        options: dict[str, Any] = {}
+        if call.schema:
+            configured = self.structured if self.structured != "auto" else MODES[0]
+            mode = self._found.get("structured", configured)
+            options |= _asking(mode, call.schema, self.strict)
+            if mode in ("json_object", "text"):
+                messages[-1]["content"] += f"\n\nReply with one JSON object of this schema: {schema_text(call.schema)}"
+        if call.sample and self.seed is not None:
+            options["seed"] = self.seed + call.sample
+        return messages, options
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """A vector for each text, in order. Raises JudgeFault."""
@@ -82,8 +144,7 @@ class OpenAIJudge(EndpointSettings, Judge):
         if self.embeddings == HASHED:
             return hashed(texts)
         try:
-            # `options` are for the chat; an embedding endpoint refuses what it does not know.
-            return await self._endpoint(model=self.embeddings, options={}).aembed(texts)
+            return await self._embedder.embed(texts)
         except EndpointError as error:
             raise JudgeFault(f"no embeddings: {error}") from None
 
@@ -93,10 +154,44 @@ class OpenAIJudge(EndpointSettings, Judge):
 
     async def close(self) -> None:
         """Close the connections of the running event loop."""
-        await self._endpoint().aclose()
+        await self.client.close()
+        if "_embedder" in self.__dict__:
+            await self._embedder.close()
 
-    def _endpoint(self, **changed: Any) -> Endpoint:
-        return Endpoint(**{name: getattr(self, name) for name in EndpointSettings.model_fields} | changed)
+
+class Probe(BaseModel):
+    """What is asked for to see how an endpoint takes a schema."""
+
+    ok: bool
+
+
+PROBE = 'Reply with this JSON object and nothing else: {"ok": true}'
+
+
+def _asking(mode: Structure, schema: type[BaseModel], strict: bool) -> dict[str, Any]:
+    """The fields of a request that ask for JSON of `schema`."""
+    match mode:
+        case "json_schema":
+            return {"response_format": _schema_format(schema, strict)}
+        case "tool":
+            form = _schema_format(schema, strict)["json_schema"]
+            function = {"name": form["name"], "parameters": form["schema"], "strict": strict}
+            chosen = {"type": "function", "function": {"name": form["name"]}}
+            return {"tools": [{"type": "function", "function": function}], "tool_choice": chosen}
+        case "json_object":
+            return {"response_format": {"type": "json_object"}}
+        case "text":
+            return {}
+
+
+def _argument(body: Mapping[str, Any]) -> str | None:
+    """What a model passed to the tool that it was told to call."""
+    calls = body["choices"][0]["message"].get("tool_calls") or []
+    try:
+        arguments = calls[0]["function"]["arguments"] if calls else None
+    except (IndexError, KeyError, TypeError):
+        return None
+    return arguments if isinstance(arguments, str) else None
 
 
 @lru_cache(maxsize=512)

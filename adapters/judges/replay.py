@@ -30,6 +30,12 @@ class ReplayJudge(Judge):
         """The card of the judge that was recorded. Raises RecordingError."""
         return self._recording.card
 
+    @property
+    def repairs(self) -> int:
+        """Those of the judge that was recorded, whose repaired replies are in the recording too."""
+        rounds = self.card.settings.get("repair_rounds", 0)
+        return rounds if isinstance(rounds, int) else 0
+
     async def ask(self, call: Call) -> Reply:
         """The recorded reply. Raises JudgeFault where there is none."""
         recorded = self._read().replies.get(call.key)

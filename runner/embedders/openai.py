@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, PositiveInt, ValidationError, model_validator
 
-from adapters.endpoint import Endpoint, EndpointError
+from adapters.client import INCIDENTAL, ClientSettings
+from adapters.endpoint import EndpointError
 from runner.component import explain
 from runner.errors import ComponentError
 from runner.stage import TextEmbedder
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 class EndpointEmbedder(TextEmbedder):
     """Asks for vectors in batches and scales them to length 1; a blank text has the zero vector.
 
-    The fields are those of adapters.endpoint.Endpoint that matter for embeddings. Whether a text has the same vector in
-    every batch is up to the endpoint.
+    The fields are those of adapters.client.ClientSettings that matter for embeddings. Whether a text has the same
+    vector in every batch is up to the endpoint.
 
     Raises ComponentError where the endpoint gives none.
     """
@@ -30,7 +32,7 @@ class EndpointEmbedder(TextEmbedder):
     packages: ClassVar[tuple[str, ...]] = ("openai",)
     sources: ClassVar[tuple[str, ...]] = ("adapters.endpoint",)
     paid: ClassVar[bool] = True
-    incidental: ClassVar[frozenset[str]] = frozenset({"api_key_env", "timeout_seconds", "max_attempts"})
+    incidental: ClassVar[frozenset[str]] = INCIDENTAL
 
     base_url: str
     model: str
@@ -39,6 +41,10 @@ class EndpointEmbedder(TextEmbedder):
     """More fields of the request body, sent as they are (dimensions)."""
     timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
     max_attempts: PositiveInt = 5
+    cache: Literal["read", "refresh", "off"] = "read"
+    cache_file: str | None = None
+    max_calls: PositiveInt | None = None
+    requests_per_minute: PositiveInt | None = None
     batch_size: PositiveInt = 64
     """Texts in one request."""
     query_prefix: str = ""
@@ -47,7 +53,7 @@ class EndpointEmbedder(TextEmbedder):
     @model_validator(mode="after")
     def _endpoint_takes_it(self) -> EndpointEmbedder:
         try:
-            self._endpoint()
+            assert self._settings
         except ValidationError as error:
             raise ValueError("; ".join(explain(fault, "", ()) for fault in error.errors())) from None
         return self
@@ -59,27 +65,24 @@ class EndpointEmbedder(TextEmbedder):
         prefix = self.query_prefix if role == "query" else self.passage_prefix
         # Endpoints refuse empty texts; the full stop holds the place, and its vector is dropped.
         asked = [prefix + text if text.strip() else "." for text in texts]
-        endpoint = self._endpoint()
         try:
             batches = [
-                np.asarray(endpoint.embed(asked[start : start + self.batch_size]), dtype=np.float64)
+                np.asarray(
+                    self._settings.client.embed_blocking(asked[start : start + self.batch_size]), dtype=np.float64
+                )
                 for start in range(0, len(asked), self.batch_size)
             ]
         except EndpointError as error:
             raise ComponentError(str(error)) from None
         if len({batch.shape[1] for batch in batches}) > 1 or not all(np.isfinite(batch).all() for batch in batches):
-            raise ComponentError(f"{endpoint.host} gave vectors for {self.model} of unlike lengths or not finite")
+            raise ComponentError(f"{self._settings.host} gave vectors for {self.model} of unlike lengths or not finite")
         vectors = np.concatenate(batches) if batches else np.zeros((0, 1))
         vectors[[not text.strip() for text in texts]] = 0
         unit: Vectors = (vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)).astype(np.float32)
         return unit
 
-    def _endpoint(self) -> Endpoint:
-        return Endpoint(
-            base_url=self.base_url,
-            model=self.model,
-            api_key_env=self.api_key_env,
-            options=self.options,
-            timeout_seconds=self.timeout_seconds,
-            max_attempts=self.max_attempts,
+    @cached_property
+    def _settings(self) -> ClientSettings:
+        return ClientSettings(
+            **{name: getattr(self, name) for name in ClientSettings.model_fields if hasattr(self, name)}
         )

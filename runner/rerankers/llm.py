@@ -9,7 +9,8 @@ from typing import ClassVar
 
 from pydantic import PositiveInt
 
-from adapters.endpoint import Endpoint, EndpointError
+from adapters.client import INCIDENTAL, ClientSettings
+from adapters.endpoint import EndpointError
 from runner.errors import ComponentError
 from runner.stage import Reranker
 
@@ -32,9 +33,9 @@ _ANY = re.compile(_NUMBER)
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 
-class LlmReranker(Reranker, Endpoint):
+class LlmReranker(Reranker, ClientSettings):
     """Pointwise relevance from 0 to 10 by a chat endpoint (as in Thomas et al. 2024), one call a passage; its settings
-    are those of adapters.endpoint.Endpoint. Ratings are coarse: ties keep the retriever's order.
+    are those of adapters.client.ClientSettings. Ratings are coarse: ties keep the retriever's order.
 
     Raises ComponentError where the endpoint gives no reply, a reply that was cut off, or not one rating in range.
     """
@@ -42,7 +43,7 @@ class LlmReranker(Reranker, Endpoint):
     packages: ClassVar[tuple[str, ...]] = ("openai",)
     sources: ClassVar[tuple[str, ...]] = ("adapters.endpoint",)
     paid: ClassVar[bool] = True
-    incidental: ClassVar[frozenset[str]] = frozenset({"concurrency", "api_key_env", "timeout_seconds", "max_attempts"})
+    incidental: ClassVar[frozenset[str]] = INCIDENTAL | {"concurrency"}
 
     candidates: PositiveInt
     concurrency: PositiveInt = 4
@@ -56,13 +57,18 @@ class LlmReranker(Reranker, Endpoint):
         return [ratings[passage] for passage in passages]
 
     def _rating(self, query: str, passage: str) -> float:
+        messages = [{"role": "user", "content": _PROMPT.format(query=query, passage=passage)}]
         try:
-            reply = self.chat([{"role": "user", "content": _PROMPT.format(query=query, passage=passage)}])
+            reply = self.client.chat_blocking(messages).reply
         except EndpointError as error:
             raise ComponentError(str(error)) from None
-        if reply.finish_reason == "length":
-            raise ComponentError(f"{self.model} did not finish its rating; raise max_tokens={self.max_tokens}")
-        return rating(reply.text)
+        try:
+            if reply.finish_reason == "length":
+                raise ComponentError(f"{self.model} did not finish its rating; raise max_tokens={self.max_tokens}")
+            return rating(reply.text)
+        except ComponentError:
+            self.client.forget(self.client.key(messages))
+            raise
 
 
 def rating(reply: str) -> float:

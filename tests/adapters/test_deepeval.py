@@ -576,7 +576,8 @@ def test_a_type_error_does_not_make_deepeval_ask_again_without_the_schema() -> N
 
         measured = scorer("deepeval/contextual_recall")
         assert isinstance(measured, JudgedScorer)
-        async with Bench(judge, on_reply=broken) as bench:
+        async with Bench(judge) as bench:
+            bench.listen(broken, lambda text, vector: None)
             return await measured.measure(ASKED, texts("x"), bench)
 
     judge = ScriptedJudge(replies={"verdicts": verdicts("yes")})

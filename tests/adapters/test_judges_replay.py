@@ -42,12 +42,14 @@ def recorded(path: Path, *lines: str) -> str:
     return str(path)
 
 
-def faithfulness(judge: Judge, **listeners: Any) -> Score:
+def faithfulness(judge: Judge, recorder: Recorder | None = None) -> Score:
     measured = scorer("ragas/faithfulness")
     assert isinstance(measured, JudgedScorer)
 
     async def alone() -> Score:
-        async with Bench(judge, **listeners) as bench:
+        async with Bench(judge) as bench:
+            if recorder:
+                bench.listen(recorder.reply, recorder.embedding)
             return await measured.measure(QUESTION, record(), bench)
 
     return asyncio.run(alone())
@@ -61,10 +63,10 @@ def test_a_replay_gives_the_same_score_without_the_judge(
     statements = {"statements": [text for text, _ in CLAIMS]}
     verdicts = [{"statement": text, "reason": "r", "verdict": int(word == "supported")} for text, word in CLAIMS]
     openai_stub.script(chat(json.dumps(statements)), chat(json.dumps({"statements": verdicts})))
-    judge = OpenAIJudge(base_url=openai_stub.base_url, model="stub-1", api_key_env="STUB_KEY")
+    judge = OpenAIJudge(base_url=openai_stub.base_url, model="stub-1", api_key_env="STUB_KEY", structured="json_schema")
     path = tmp_path / "run" / "replies.jsonl"
     with Recorder(path, judge.card) as recorder:
-        live = faithfulness(judge, on_reply=recorder.reply, on_embedding=recorder.embedding)
+        live = faithfulness(judge, recorder)
     assert (live.value, live.calls, live.tokens) == (pytest.approx(0.6), 2, 20)
 
     def no_socket(*_: Any, **__: Any) -> None:

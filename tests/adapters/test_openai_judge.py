@@ -42,7 +42,13 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def judge(stub: OpenAIStub, **fields: Any) -> OpenAIJudge:
-    plain = {"model": "stub-1", "api_key_env": "STUB_KEY", "max_attempts": 2, "timeout_seconds": 5.0}
+    plain = {
+        "model": "stub-1",
+        "api_key_env": "STUB_KEY",
+        "max_attempts": 2,
+        "timeout_seconds": 5.0,
+        "structured": "json_schema",
+    }
     return OpenAIJudge(**{"base_url": stub.base_url, **plain, **fields})
 
 
@@ -239,6 +245,7 @@ CHANGES: dict[str, Any] = {
     "options": {"top_p": 0.5},
     "structured": "text",
     "strict": False,
+    "repair_rounds": 0,
     "embeddings": "hashed",
 }
 SAME: dict[str, Any] = {
@@ -247,6 +254,13 @@ SAME: dict[str, Any] = {
     "max_attempts": 9,
     "concurrency": 2,
     "call_seconds": 5.0,
+    "cache": "off",
+    "cache_file": "elsewhere.sqlite",
+    "max_calls": 7,
+    "max_cost": None,
+    "requests_per_minute": 9,
+    "tokens_per_minute": 9,
+    "prices": {"input": 1.0, "output": 2.0},
 }
 
 
