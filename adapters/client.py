@@ -19,7 +19,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from adapters.endpoint import Endpoint, EndpointError, EndpointSettings, Reply
 from adapters.reply_cache import CacheError, ReplyCache
@@ -62,6 +62,13 @@ class ClientSettings(EndpointSettings):
     """Tokens in and out as the endpoint counts them; None = no limit."""
     prices: Prices | None = None
     """None = unknown: no cost is shown."""
+
+    @field_validator("cache_file")
+    @classmethod
+    def _a_path(cls, path: str | None) -> str | None:
+        if path is not None and ("${" in path or not path.strip()):
+            raise ValueError(f"must be a path or null, not {path!r}")
+        return path
 
     @model_validator(mode="after")
     def _cost_is_known(self) -> ClientSettings:
