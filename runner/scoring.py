@@ -18,6 +18,8 @@ from runner.progress import Progress
 
 T = TypeVar("T")
 Pair = tuple[Question, Record]
+Job = tuple[JudgedScorer, Question, Record]
+"""One score to be measured."""
 
 MEASUREMENTS_PER_CALL = 4
 """Measurements at once for each call in flight: most wait for their own earlier calls."""
@@ -88,30 +90,34 @@ async def _judged(
     recording: Path | None,
     progress: Progress,
 ) -> dict[str, list[Score]]:
-    jobs = [(scorer, place) for place in range(len(pairs)) for scorer in scorers]
-    work = iter(progress.over("judge", jobs))
-    found: dict[tuple[str, int], Score] = {}
+    jobs = [(scorer, *pair) for pair in pairs for scorer in scorers]
     async with Bench(judge) as bench:
         recorder = Recorder(recording, bench.card) if recording and judge.recorded else nullcontext()
         with recorder as written:
             if written:
                 bench.listen(written.reply, written.embedding)
-            async with asyncio.TaskGroup() as group:
-                for _ in range(min(len(jobs), MEASUREMENTS_PER_CALL * judge.concurrency)):
-                    group.create_task(_work(work, pairs, bench, found))
-                    await asyncio.sleep(0)  # else all write their first prompts before the first call goes out
-    return {scorer.key: [found[scorer.key, place] for place in range(len(pairs))] for scorer in scorers}
+            scores = await measured(jobs, bench, progress, "judge")
+    return {scorer.key: scores[place :: len(scorers)] for place, scorer in enumerate(scorers)}
 
 
-async def _work(
-    work: Iterator[tuple[JudgedScorer, int]], pairs: Sequence[Pair], bench: Bench, found: dict[tuple[str, int], Score]
-) -> None:
-    for scorer, place in work:
-        question, record = pairs[place]
+async def measured(jobs: Sequence[Job], bench: Bench, progress: Progress, stage: str) -> list[Score]:
+    """The score of each job, in order, measured at once within the judge's limit on calls in flight. stage: for the
+    progress line."""
+    work = iter(progress.over(stage, list(enumerate(jobs))))
+    found: dict[int, Score] = {}
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(len(jobs), MEASUREMENTS_PER_CALL * bench.judge.concurrency)):
+            group.create_task(_work(work, bench, found))
+            await asyncio.sleep(0)  # else all write their first prompts before the first call goes out
+    return [found[place] for place in range(len(jobs))]
+
+
+async def _work(work: Iterator[tuple[int, Job]], bench: Bench, found: dict[int, Score]) -> None:
+    for place, (scorer, question, record) in work:
         try:
-            found[scorer.key, place] = await scorer.measure(question, record, bench)
+            found[place] = await scorer.measure(question, record, bench)
         except Exception as error:
-            found[scorer.key, place] = scorer.failed(record, f"{type(error).__name__}: {error}")
+            found[place] = scorer.failed(record, f"{type(error).__name__}: {error}")
 
 
 def in_own_loop(work: Coroutine[Any, Any, T]) -> T:
