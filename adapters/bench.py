@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -32,6 +32,8 @@ T = TypeVar("T")
 REPAIR = (
     "That cannot be used: {fault}. Answer the same request again, with one JSON value of its schema and nothing else."
 )
+SAMPLES_APART = 1000
+"""Between the sample numbers of two judgements of one record: a judgement sends fewer equal prompts than that."""
 THREADS = 64
 """Threads for frameworks that block; each waits for one call most of the time."""
 
@@ -89,7 +91,7 @@ class Bench:
     async def __aenter__(self) -> Self:
         self.loop = asyncio.get_running_loop()
         with suppress(TimeoutError):  # the calls themselves will tell
-            async with asyncio.timeout(self.judge.call_seconds):
+            async with self._in_time():
                 await self.judge.prepare()
         self.card = self.judge.card
         self._threads = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="paribus-bench")
@@ -101,6 +103,9 @@ class Bench:
         self._threads.shutdown(wait=False, cancel_futures=True)
         await self.judge.close()
 
+    def _in_time(self) -> asyncio.Timeout:
+        return asyncio.timeout(None if self.judge.keeps_time else self.judge.call_seconds)
+
     def listen(self, on_reply: Listener, on_embedding: EmbedListener) -> None:
         """Have every reply and every embedded text told as soon as it is there."""
         self._on_reply, self._on_embedding = on_reply, on_embedding
@@ -111,43 +116,58 @@ class Bench:
 
     async def ask(self, call: Call) -> Reply:
         """The judge's reply, within the limits. Raises JudgeFault, and nothing else, for whatever the judge does."""
-        async with self._slots:
-            try:
-                async with asyncio.timeout(self.judge.call_seconds):
-                    reply = await self.judge.ask(call)
-            except JudgeFault:
-                raise
-            except TimeoutError:
-                raise JudgeFault(
-                    f"the judge did not answer within judge.call_seconds={self.judge.call_seconds:g} ({call.name})"
-                ) from None
-            except Exception as error:
-                raise JudgeFault(f"the judge failed: {type(error).__name__}: {error} ({call.name})") from error
-        if self._on_reply:
-            self._on_reply(call, reply)
-        return reply
+
+        async def asked() -> Reply:
+            reply = await self.judge.ask(call)
+            if not isinstance(reply, Reply) or not isinstance(reply.text, str):
+                raise TypeError(f"it replied with {type(reply).__name__} instead of a Reply with a text")
+            if self._on_reply:
+                self._on_reply(call, reply)
+            return reply
+
+        return await self._limited(asked(), f"the judge ({call.name})")
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """A vector for each text. Raises JudgeFault, and nothing else."""
+
+        async def embedded() -> list[list[float]]:
+            vectors = await self.judge.embed(texts)
+            if self._on_embedding:
+                for text, vector in zip(texts, vectors, strict=True):
+                    self._on_embedding(text, vector)
+            return vectors
+
+        return await self._limited(embedded(), "the judge (embeddings)")
+
+    async def _limited(self, work: Coroutine[Any, Any, T], who: str) -> T:
+        """The result of `work` within the limits on time and on calls in flight. Raises JudgeFault for all that goes
+        wrong; a cancellation passes only where it comes from outside, since libraries leak their own."""
         async with self._slots:
+            limit = self._in_time()
             try:
-                async with asyncio.timeout(self.judge.call_seconds):
-                    vectors = await self.judge.embed(texts)
+                async with limit:
+                    return await work
             except JudgeFault:
                 raise
-            except TimeoutError:
-                raise JudgeFault(f"no embeddings came within judge.call_seconds={self.judge.call_seconds:g}") from None
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise
+                raise JudgeFault(f"{who} was cancelled from within") from None
             except Exception as error:
-                raise JudgeFault(f"the embeddings failed: {type(error).__name__}: {error}") from error
-        if self._on_embedding:
-            for text, vector in zip(texts, vectors, strict=True):
-                self._on_embedding(text, vector)
-        return vectors
+                if limit.expired():
+                    seconds = self.judge.call_seconds
+                    raise JudgeFault(f"{who} did not answer within judge.call_seconds={seconds:g}") from None
+                raise JudgeFault(f"{who} failed: {type(error).__name__}: {error}") from error
 
 
 @dataclass
 class Measurement:
-    """One definition on one record: what was asked, what came back, and the first fault."""
+    """One definition on one record: what was asked, what came back, and the first fault.
+
+    first_sample: the sample number of the first of equal prompts; another one keeps a judgement that is made again
+    apart from the first, in caches and recordings too.
+    """
 
     definition: str
     question: Question
@@ -156,6 +176,7 @@ class Measurement:
     exchanges: list[Exchange] = field(default_factory=list)
     fault: JudgeFault | None = None
     embeddings: int = 0
+    first_sample: int = 0
 
     async def ask(self, site: CallSite, messages: Sequence[Message], schema: type[BaseModel] | None) -> Any:
         """An instance of `schema`, or the text where it is None, as the judge answered.
@@ -178,10 +199,14 @@ class Measurement:
     async def _readable(self, exchange: Exchange) -> Any:
         """What the reply says, asked for again as often as the judge allows while it cannot be read."""
         call, judge = exchange.call, self.bench.judge
+        asked: list[Call] = []
         while True:
+            asked.append(call)
             reply = await self.bench.ask(call)
             exchange.replies.append(reply)
             try:
+                if not reply.text.strip():
+                    raise UnusableReply("the reply could not be parsed: it is empty")
                 if call.schema is None:
                     if reply.finish_reason == "length":
                         raise UnusableReply("the reply was cut off at max_tokens; raise it")
@@ -190,11 +215,13 @@ class Measurement:
                 instance, exchange.data = parse(reply, call.schema)
                 return instance
             except UnusableReply as fault:
-                judge.forget(call)
-                if len(exchange.replies) > judge.repairs:
+                if len(asked) > judge.repairs:
+                    # Only now: a reply that was repaired leads to its repair again, without asking.
+                    for useless in asked:
+                        judge.forget(useless)
                     raise
-                asked = (Message("assistant", reply.text), Message("user", REPAIR.format(fault=fault)))
-                call = replace(call, messages=(*call.messages, *asked))
+                told = (Message("assistant", reply.text), Message("user", REPAIR.format(fault=fault)))
+                call = replace(call, messages=(*call.messages, *told))
 
     def ask_blocking(self, site: CallSite, messages: Sequence[Message], schema: type[BaseModel] | None) -> Any:
         """`ask`, from one of the bench's threads or a thread that a framework made; never from the loop itself."""
@@ -236,14 +263,14 @@ class Measurement:
         }
 
     def _begin(self, site: CallSite, messages: tuple[Message, ...], schema: type[BaseModel] | None) -> Exchange:
-        sample = sum(e.call.messages == messages and e.call.schema is schema for e in self.exchanges)
+        equal = sum(e.call.messages == messages and e.call.schema is schema for e in self.exchanges)
         prompt = messages[-1].content
         call = Call(
             definition=self.definition,
             name=site.name,
             messages=messages,
             schema=schema,
-            sample=sample,
+            sample=self.first_sample + equal,
             question=self.question,
             record=self.record,
             task=lambda: site.task(prompt, self),

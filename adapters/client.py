@@ -28,7 +28,12 @@ from adapters.schema import fingerprint
 T = TypeVar("T")
 
 GIVEN_UP_SECONDS = 30.0
-"""How long an endpoint that two calls in a row could not reach is not asked again."""
+"""How long an endpoint that does not answer is not asked again."""
+UNREACHABLE_CALLS, SILENT_CALLS = 2, 16
+"""Calls in a row, all attempts included, after which an endpoint is given up: those that could not connect, and those
+that got no answer in time, of which a slow model has several at once."""
+LONGEST_WAIT = 120.0
+"""Seconds that an endpoint may ask to wait between two attempts; see EndpointSettings.max_attempts."""
 MINUTE = 60.0
 
 
@@ -53,13 +58,15 @@ class ClientSettings(EndpointSettings):
     cache_file: str | None = None
     """Where replies are kept; None = nowhere."""
     max_calls: Annotated[int, Field(ge=0)] | None = None
-    """Calls that one run may pay for; None = no limit."""
+    """Calls that one run may pay for, attempts at one call not counted; None = no limit."""
     max_cost: Annotated[float, Field(ge=0, strict=False)] | None = None
-    """US dollars that one run may spend; needs `prices`. None = no limit."""
+    """US dollars that one run may spend, chat only; needs `prices`. Calls in flight when it is reached are still paid
+    for. None = no limit."""
     requests_per_minute: Annotated[int, Field(ge=1)] | None = None
     """None = no limit."""
     tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
-    """Tokens in and out as the endpoint counts them; None = no limit."""
+    """Tokens of chats, in and out, as the endpoint counts them; calls in flight count as the mean of those before.
+    None = no limit."""
     prices: Prices | None = None
     """None = unknown: no cost is shown."""
 
@@ -76,10 +83,22 @@ class ClientSettings(EndpointSettings):
             raise ValueError(f"max_cost={self.max_cost:g} needs prices, or nobody knows when it is reached")
         return self
 
+    @property
+    def weights(self) -> str | None:
+        """What says which weights answer, where the name of the model does not; None = nothing does."""
+        return None
+
+    @property
+    def place(self) -> str:
+        """What replies are kept under: the address, or what stays the same where that changes."""
+        return self.base_url
+
     @cached_property
     def client(self) -> Client:
         """The client of these settings, with counts and budget of its own."""
-        return Client(self)
+        # Threads may come here at once, and cached_property does not keep them apart from Python 3.12 on.
+        made: Client = self.__dict__.setdefault("client", Client(self))
+        return made
 
     def __getstate__(self) -> dict[Any, Any]:
         """The configuration alone: connections and locks stay in their process."""
@@ -115,123 +134,30 @@ class Answered:
     cost: float | None
 
 
-class Client:
-    """Calls to one endpoint within the limits of one run. Safe for threads and event loops."""
+class Limits:
+    """What one run may ask of one endpoint, and what it has asked. Safe for threads; clients may share it.
+
+    calls: asked, those in flight included. cost: US dollars, as far as they are known.
+    """
 
     def __init__(self, settings: ClientSettings) -> None:
-        self.settings = settings
-        plain = {name: getattr(settings, name) for name in EndpointSettings.model_fields}
-        self.endpoint = Endpoint(**plain)
-        keeps = settings.cache_file is not None and settings.cache != "off"
-        self._cache = ReplyCache(Path(settings.cache_file)) if keeps and settings.cache_file else None
+        self._settings = settings
         self._lock = threading.Lock()
-        self._in_flight: dict[tuple[int, str], asyncio.Future[Reply]] = {}
         self._starts: deque[float] = deque()
         self._tokens: deque[tuple[float, int]] = deque()
-        self._unreachable, self._until = 0, 0.0
+        self._in_flight, self._replies, self._all_tokens = 0, 0, 0
+        self._unreachable, self._silent, self._until = 0, 0, 0.0
         self.calls, self.cost = 0, 0.0
         self.spent: str | None = None
-        """Why nothing more is asked; None = the budget is not used up."""
+        """Why nothing more is asked; None = the budget is not used up, or nothing was asked since it was."""
 
-    async def chat(
-        self, messages: Sequence[Mapping[str, str]], options: Mapping[str, Any] | None = None, sample: int = 0
-    ) -> Answered:
-        """The reply to `messages`. sample: the n-th reply wanted to the same messages; each is kept by itself.
-
-        Raises EndpointError (BudgetReached among them).
-        """
-        key = self.key(messages, options, sample)
-        if self._cache and self.settings.cache == "read" and (kept := self._kept(key)):
-            return Answered(kept, True, 0.0)
-        place = (id(asyncio.get_running_loop()), key)
-        if place in self._in_flight:
-            return Answered(await asyncio.shield(self._in_flight[place]), True, 0.0)
-        shared: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._in_flight[place] = shared
-        try:
-            reply = await self._within_limits(lambda: self.endpoint.achat(messages, options))
-        except BaseException as error:
-            shared.set_exception(error if isinstance(error, EndpointError) else EndpointError("the call was given up"))
-            shared.exception()  # whoever waits is told; nobody has to
-            raise
-        finally:
-            del self._in_flight[place]
-        shared.set_result(reply)
-        if self._cache:
-            await asyncio.to_thread(self._told, self._cache.put, key, asdict(reply))
-        return Answered(reply, False, self._spent(reply))
-
-    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """A vector for each text, kept one by one; those kept are not asked for again. Raises EndpointError."""
-        keys = [fingerprint(["embed", self.settings.base_url, self.settings.model, text]) for text in texts]
-        vectors: dict[str, list[float]] = {}
-        if self._cache and self.settings.cache == "read":
-            vectors = {key: kept["vector"] for key in keys if (kept := self._told(self._cache.get, key))}
-        wanted = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
-        if wanted:
-            found = await self._within_limits(lambda: self.endpoint.aembed(list(wanted.values())))
-            vectors |= dict(zip(wanted, found, strict=True))
-            if self._cache:
-                for key in wanted:
-                    await asyncio.to_thread(self._told, self._cache.put, key, {"vector": vectors[key]})
-        return [vectors[key] for key in keys]
-
-    def key(
-        self, messages: Sequence[Mapping[str, str]], options: Mapping[str, Any] | None = None, sample: int = 0
-    ) -> str:
-        """What a reply is kept under: a hash of all that can change it, the n-th sample apart from the others."""
-        s = self.settings
-        asked = {"temperature": s.temperature, "seed": s.seed, "max_tokens": s.max_tokens} | s.options
-        messages = [dict(message) for message in messages]
-        return fingerprint([s.base_url, s.model, messages, asked | dict(options or {}), sample])
-
-    def forget(self, key: str) -> None:
-        """Drop a kept reply that turned out to be of no use, so that it is asked for again."""
-        if self._cache:
-            self._told(self._cache.forget, key)
-
-    def chat_blocking(self, messages: Sequence[Mapping[str, str]]) -> Answered:
-        """See chat; for code without an event loop, from as many threads as it likes."""
-        return asyncio.run_coroutine_threadsafe(self.chat(messages), _background()).result()
-
-    def embed_blocking(self, texts: Sequence[str]) -> list[list[float]]:
-        """See embed; for code without an event loop."""
-        return asyncio.run_coroutine_threadsafe(self.embed(texts), _background()).result()
-
-    async def close(self) -> None:
-        """Close the connections of the running event loop."""
-        await self.endpoint.aclose()
-
-    def _kept(self, key: str) -> Reply | None:
-        assert self._cache
-        kept = self._told(self._cache.get, key)
-        return Reply(**kept) if kept else None
-
-    def _told(self, work: Callable[..., T], *arguments: Any) -> T:
-        try:
-            return work(*arguments)
-        except CacheError as error:
-            raise EndpointError(str(error)) from None
-
-    async def _within_limits(self, call: Callable[[], Awaitable[T]]) -> T:
-        while seconds := self._admitted():
-            await asyncio.sleep(seconds)
-        try:
-            found = await call()
-        except EndpointError as error:
-            self._reached(not error.unreachable)
-            raise
-        self._reached(True)
-        if isinstance(found, Reply):
-            self._count(found)
-        return found
-
-    def _admitted(self) -> float:
-        """0 = go on; else seconds to wait before asking again. Raises EndpointError where waiting does not help."""
-        settings, now = self.settings, monotonic()
+    def admitted(self) -> float:
+        """0 = go on, and tell `ended` afterwards; else seconds to wait before asking again. Raises EndpointError where
+        waiting does not help."""
+        settings, now = self._settings, monotonic()
         with self._lock:
             if now < self._until:
-                told = f"{self.endpoint.host} could not be reached by the calls before; it is asked again in a while"
+                told = f"{settings.host} did not answer the calls before; it is asked again in a while"
                 raise EndpointError(told)
             if settings.max_calls is not None and self.calls >= settings.max_calls:
                 self.spent = f"max_calls={settings.max_calls} is used up"
@@ -245,33 +171,220 @@ class Client:
                 self._tokens.popleft()
             if settings.requests_per_minute and len(self._starts) >= settings.requests_per_minute:
                 return self._starts[0] + MINUTE - now
-            if settings.tokens_per_minute and sum(count for _, count in self._tokens) >= settings.tokens_per_minute:
-                return self._tokens[0][0] + MINUTE - now
+            if settings.tokens_per_minute:
+                expected = self._in_flight * self._all_tokens / max(self._replies, 1)
+                if expected + sum(count for _, count in self._tokens) >= settings.tokens_per_minute:
+                    return self._tokens[0][0] + MINUTE - now if self._tokens else MINUTE / 60
             self._starts.append(now)
             self.calls += 1
+            self._in_flight += 1
             return 0.0
 
-    def _count(self, reply: Reply) -> None:
+    def ended(self, *, reached: bool = False, unreachable: bool = False, silent: bool = False) -> None:
+        """A call that was admitted is over. All False: it was given up, which says nothing of the endpoint."""
         with self._lock:
-            self._tokens.append((monotonic(), (reply.tokens_in or 0) + (reply.tokens_out or 0)))
-            self.cost += self._spent(reply) or 0.0
-
-    def _reached(self, reached: bool) -> None:
-        with self._lock:
-            self._unreachable = 0 if reached else self._unreachable + 1
-            if self._unreachable >= 2:
+            self._in_flight -= 1
+            if reached:
+                self._unreachable = self._silent = 0
+            self._unreachable += unreachable
+            self._silent += silent
+            if self._unreachable >= UNREACHABLE_CALLS or self._silent >= SILENT_CALLS:
                 self._until = monotonic() + GIVEN_UP_SECONDS
 
-    def _spent(self, reply: Reply) -> float | None:
-        prices = self.settings.prices
-        if prices is None or reply.tokens_in is None or reply.tokens_out is None:
-            return None
-        return (reply.tokens_in * prices.input + reply.tokens_out * prices.output) / 1e6
+    def count(self, reply: Reply) -> None:
+        """Add what a reply cost."""
+        tokens, cost = (reply.tokens_in or 0) + (reply.tokens_out or 0), priced(reply, self._settings.prices)
+        with self._lock:
+            self._tokens.append((monotonic(), tokens))
+            self._replies, self._all_tokens = self._replies + 1, self._all_tokens + tokens
+            self.cost += cost or 0.0
+            if self._settings.max_cost is not None and cost is None:
+                self.spent = (
+                    f"max_cost={self._settings.max_cost:g} cannot be held to, because {self._settings.host} counts no "
+                    "tokens (set max_calls in its place)"
+                )
+
+
+def priced(reply: Reply, prices: Prices | None) -> float | None:
+    """What a reply cost in US dollars; None = the price or the tokens are unknown."""
+    if prices is None or reply.tokens_in is None or reply.tokens_out is None:
+        return None
+    return (reply.tokens_in * prices.input + reply.tokens_out * prices.output) / 1e6
+
+
+class Client:
+    """Calls to one endpoint within the limits of one run. Safe for threads and event loops.
+
+    limits: those of another client at the same endpoint, to share; None = its own.
+    """
+
+    def __init__(self, settings: ClientSettings, limits: Limits | None = None) -> None:
+        self.settings = settings
+        self.limits = limits or Limits(settings)
+        plain = {name: getattr(settings, name) for name in EndpointSettings.model_fields}
+        self.endpoint = Endpoint(**plain)
+        keeps = settings.cache_file is not None and settings.cache != "off"
+        self._cache = ReplyCache(Path(settings.cache_file)) if keeps and settings.cache_file else None
+        self._asked: set[str] = set()
+        self._in_flight: dict[tuple[int, bool, str], asyncio.Future[Reply]] = {}
+        self.unkept: str | None = None
+        """Why replies are not kept any more, though they should be; None = they are."""
+
+    @property
+    def spent(self) -> str | None:
+        """See Limits."""
+        return self.limits.spent
+
+    def check(self) -> None:
+        """See that kept replies can be read, before any work. Raises EndpointError."""
+        if self._cache:
+            self._told(self._cache.get, "")
+
+    async def chat(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        options: Mapping[str, Any] | None = None,
+        sample: int = 0,
+        anew: bool = False,
+        seconds: float | None = None,
+    ) -> Answered:
+        """The reply to `messages`. sample: the n-th reply wanted to the same messages; each is kept by itself. anew:
+        ask, whatever is kept, and keep nothing. seconds: for all attempts together, without the waiting for the limits
+        of a minute; None = what `max_attempts` can take.
+
+        Raises EndpointError (BudgetReached among them), and TimeoutError after `seconds`.
+        """
+        key = self.key(messages, options, sample)
+        if not anew and (kept := self._kept(key)):
+            return Answered(Reply(**kept), True, 0.0)
+        place = (id(asyncio.get_running_loop()), anew, key)
+        if place in self._in_flight:
+            return Answered(await asyncio.shield(self._in_flight[place]), True, 0.0)
+        shared: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._in_flight[place] = shared
+        try:
+            reply = await self._within_limits(lambda: self.endpoint.achat(messages, options), seconds)
+            # It is kept before it leaves the list of calls in flight: nobody may ask in between.
+            if not anew:
+                await self._keep(key, asdict(reply))
+        except BaseException as error:
+            known = isinstance(error, EndpointError | TimeoutError)
+            shared.set_exception(error if known else EndpointError("the call was given up"))
+            shared.exception()  # whoever waits is told; nobody has to
+            raise
+        finally:
+            del self._in_flight[place]
+        shared.set_result(reply)
+        return Answered(reply, False, priced(reply, self.settings.prices))
+
+    async def embed(self, texts: Sequence[str], anew: bool = False, seconds: float | None = None) -> list[list[float]]:
+        """A vector for each text, kept one by one; those kept are not asked for again. For the rest see chat."""
+        s = self.settings
+        keys = [fingerprint(["embed", s.place, s.model, s.weights, s.options, text]) for text in texts]
+        vectors = {} if anew else {key: kept["vector"] for key in keys if (kept := self._kept(key))}
+        wanted = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
+        if wanted:
+            found = await self._within_limits(lambda: self.endpoint.aembed(list(wanted.values())), seconds)
+            vectors |= dict(zip(wanted, found, strict=True))
+            for key in () if anew else wanted:
+                await self._keep(key, {"vector": vectors[key]})
+        return [vectors[key] for key in keys]
+
+    def key(
+        self, messages: Sequence[Mapping[str, str]], options: Mapping[str, Any] | None = None, sample: int = 0
+    ) -> str:
+        """What a reply is kept under: a hash of all that can change it, the n-th sample apart from the others."""
+        s = self.settings
+        asked = {"temperature": s.temperature, "seed": s.seed, "max_tokens": s.max_tokens} | s.options
+        messages = [dict(message) for message in messages]
+        return fingerprint([s.place, s.model, s.weights, messages, asked | dict(options or {}), sample])
+
+    def forget(self, key: str) -> None:
+        """Drop a kept reply that turned out to be of no use, so that it is asked for again. Raises EndpointError."""
+        if self._cache:
+            self._told(self._cache.forget, key)
+
+    def learned(self, what: str) -> Any:
+        """What was kept of this endpoint and model by `learn`; None = nothing."""
+        kept = self._kept(self._place(what))
+        return kept["learned"] if kept else None
+
+    async def learn(self, what: str, found: Any) -> None:
+        """Keep what was found out about this endpoint and model, as JSON can hold it."""
+        await self._keep(self._place(what), {"learned": found})
+
+    def chat_blocking(self, messages: Sequence[Mapping[str, str]]) -> Answered:
+        """See chat; for code without an event loop, from as many threads as it likes."""
+        return asyncio.run_coroutine_threadsafe(self.chat(messages), _background()).result()
+
+    def embed_blocking(self, texts: Sequence[str]) -> list[list[float]]:
+        """See embed; for code without an event loop."""
+        return asyncio.run_coroutine_threadsafe(self.embed(texts), _background()).result()
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop."""
+        await self.endpoint.aclose()
+
+    def _place(self, what: str) -> str:
+        return fingerprint(["learned", self.settings.place, self.settings.model, self.settings.weights, what])
+
+    def _kept(self, key: str) -> dict[str, Any] | None:
+        """What is kept under `key`, if it may be used: with cache=refresh, what this client itself asked for."""
+        if self._cache and (self.settings.cache == "read" or key in self._asked):
+            return self._told(self._cache.get, key)
+        return None
+
+    async def _keep(self, key: str, found: Mapping[str, Any]) -> None:
+        """Keep what was paid for. Where that fails it is not lost, and `unkept` says why nothing is kept from then."""
+        if self._cache and not self.unkept:
+            try:
+                await asyncio.to_thread(self._cache.put, key, found)
+                self._asked.add(key)
+            except CacheError as error:
+                self.unkept = str(error)
+
+    def _told(self, work: Callable[..., T], *arguments: Any) -> T:
+        try:
+            return work(*arguments)
+        except CacheError as error:
+            raise EndpointError(str(error)) from None
+
+    async def _within_limits(self, call: Callable[[], Awaitable[T]], seconds: float | None) -> T:
+        while wait := self.limits.admitted():
+            await asyncio.sleep(min(wait, 1.0))  # calls that end sooner, or use up the budget, change what is right
+        longest = self.settings.max_attempts * (self.settings.timeout_seconds + LONGEST_WAIT)
+        ended: dict[str, bool] = {}
+        try:
+            async with asyncio.timeout(longest if seconds is None else seconds):
+                found = await call()
+            ended = {"reached": True}
+        except TimeoutError:
+            ended = {"silent": True}
+            if seconds is not None:
+                raise
+            raise EndpointError(f"{self.endpoint.host} did not end its answer within {longest:g} seconds") from None
+        except EndpointError as error:
+            ended = {"unreachable": error.unreachable, "silent": error.silent}
+            ended["reached"] = not any(ended.values())
+            raise
+        finally:
+            self.limits.ended(**ended)
+        if isinstance(found, Reply):
+            self.limits.count(found)
+        return found
+
+
+_background_lock = threading.Lock()
+
+
+def _background() -> asyncio.AbstractEventLoop:
+    """One event loop of this process, in a thread of its own."""
+    with _background_lock:  # threads that come first at once would make one each
+        return _background_loop()
 
 
 @cache
-def _background() -> asyncio.AbstractEventLoop:
-    """One event loop of this process, in a thread of its own."""
+def _background_loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="paribus-client", daemon=True).start()
     return loop

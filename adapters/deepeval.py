@@ -17,6 +17,7 @@ from typing_extensions import override
 from adapters import asks
 from adapters.base import Disbelieved, JudgedScorer, NothingToJudge, RankedScorer
 from adapters.bench import CallSite, Measurement
+from adapters.inputs import visible
 from adapters.isolation import framework, installed_version
 from adapters.judge import JudgeFault, Message, schema_text
 from adapters.schema import Verdict
@@ -29,6 +30,7 @@ from adapters.tasks import (
     Support,
     Write,
 )
+from adapters.units import each_once, named
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -218,8 +220,6 @@ class DeepEvalScorer(JudgedScorer):
     @override
     def evidence(self, measurement: Measurement) -> tuple[Verdict, ...]:
         units = self.units(measurement)
-        if not units:
-            raise NothingToJudge(_told(0, self.unit_judged))
         items = _reply(measurement, "verdicts")
         if len(items) != len(units):
             raise Disbelieved(f"{_told(len(items), 'verdict')} for {_told(len(units), self.unit_judged)}")
@@ -302,9 +302,9 @@ class Faithfulness(DeepEvalScorer):
     def units(self, measurement: Measurement) -> Sequence[str]:
         """See DeepEvalScorer."""
         claims = _reply(measurement, "claims")
-        if claims and not _reply(measurement, "truths"):
-            raise NothingToJudge("0 truths in the context")
-        return claims
+        if claims:
+            named(_reply(measurement, "truths"), "truths in the context")
+        return named(claims, "claims")
 
 
 class AnswerRelevancy(DeepEvalScorer):
@@ -346,7 +346,7 @@ class AnswerRelevancy(DeepEvalScorer):
 
     def units(self, measurement: Measurement) -> Sequence[str]:
         """See DeepEvalScorer."""
-        return _reply(measurement, "statements")
+        return named(_reply(measurement, "statements"), "statements")
 
 
 class ContextualPrecision(DeepEvalScorer, RankedScorer):
@@ -367,6 +367,7 @@ class ContextualPrecision(DeepEvalScorer, RankedScorer):
     calls: ClassVar[str] = "1: verdicts on all chunks"
     hazards: ClassVar[tuple[str, ...]] = (
         "It divides by the useful chunks that were found, so what was not retrieved costs nothing.",
+        "A verdict does not name its chunk, so it cannot be checked that they came in the order of the ranking.",
         "All chunks stand in one prompt, as Python writes lists, with its quotes and escapes.",
         *COMMON_HAZARDS,
     )
@@ -429,7 +430,9 @@ class ContextualRecall(DeepEvalScorer, RankedScorer):
 
     def units(self, measurement: Measurement) -> Sequence[str]:
         """See DeepEvalScorer."""
-        return [f"sentence {n} of the reference" for n, _ in enumerate(_reply(measurement, "verdicts"), 1)]
+        return named(
+            [f"sentence {n} of the reference" for n, _ in enumerate(_reply(measurement, "verdicts"), 1)], "sentences"
+        )
 
 
 class ContextualRelevancy(DeepEvalScorer, RankedScorer):
@@ -489,8 +492,13 @@ class ContextualRelevancy(DeepEvalScorer, RankedScorer):
             if chunk not in exchange.prompt:
                 raise Disbelieved(f"call {rank} is not about chunk {rank}")
             items = exchange.data["verdicts"]
-            if not items and chunk.strip():
-                unjudged.append(rank)
+            statements = [item["statement"] for item in items]
+            # For a chunk without text the prompt asks for one verdict, with that text as its statement.
+            if visible(chunk):
+                if not any(map(visible, statements)):
+                    unjudged.append(rank)
+                    continue
+                each_once(named(statements, f"statements in chunk {rank}"))
             found += [self._verdict(item["statement"], item, rank) for item in items]
         if not found:
             raise NothingToJudge(_told(0, self.unit_judged))

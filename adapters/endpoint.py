@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 class EndpointError(Exception):
     """An endpoint gave no usable reply. One sentence that names the setting to change; it never holds the key.
 
-    status: the HTTP status where the endpoint refused. unreachable: no connection came about.
+    status: the HTTP status where the endpoint refused. unreachable: no connection came about. silent: it took the call
+    and did not answer in time.
     """
 
     status: int | None = None
     unreachable: bool = False
+    silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,9 @@ class EndpointSettings(BaseModel):
     timeout_seconds: Annotated[float, Field(gt=0, strict=False)] = 60.0
     """Seconds for one attempt."""
     max_attempts: Annotated[int, Field(ge=1)] = 5
-    """Attempts at a call that fails by rate limit, server error, timeout or lost connection. Between them the client
-    waits what Retry-After says, up to 60 seconds, else 0.5 seconds, doubled each time up to 8."""
+    """Attempts at a call that fails by status 408, 409, 429 or 5xx, timeout or lost connection. Between them the client
+    waits what Retry-After says, as seconds or as a date; a wait of more than 2 minutes is not made, and the call fails
+    at once. Without Retry-After it waits 0.5 seconds, doubled each time up to 8, less up to a quarter by chance."""
 
     @field_validator("base_url")
     @classmethod
@@ -210,21 +213,25 @@ class Endpoint(EndpointSettings):
         return self.base_url, key.strip(), self.timeout_seconds, self.max_attempts - 1
 
     def _not_a_reply(self, expected: str, found: object) -> EndpointError:
-        kind = type(found).__name__
-        return EndpointError(
-            f"{self.host} answered, but without {expected} (got {kind}); check that base_url ends where the OpenAI "
-            f"interface begins, often in /v1, and that model={self.model!r} is of the right kind"
+        what = (
+            f"{self.host} answered, but without {expected} (got {type(found).__name__}); check that base_url ends "
+            f"where the OpenAI interface begins, often in /v1, and that model={self.model!r} is of the right kind"
         )
+        return EndpointError(self._with_words(what, found))
 
     def _explain(self, error: Exception) -> NoReturn:
         import openai
 
-        tried = f"after {self.max_attempts} attempt{'s' if self.max_attempts > 1 else ''}"
+        attempts = _attempts(error)
+        tried = f"after {attempts} attempt{'s' if attempts > 1 else ''}"
+        connecting = type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout")
         match error:
-            case openai.APITimeoutError():
+            case openai.APITimeoutError() if not connecting:
                 what = f"{self.host} did not answer within timeout_seconds={self.timeout_seconds:g} {tried}; raise it"
-            case openai.APIConnectionError():
+            case openai.APIConnectionError() if connecting:
                 what = f"cannot connect to {self.host} {tried}; check base_url and that the server runs"
+            case openai.APIConnectionError():
+                what = f"{self.host} closed the connection before it had answered {tried}; its own log may say why"
             case openai.AuthenticationError() | openai.PermissionDeniedError():
                 what = f"{self.host} refused a call without a key (status {error.status_code}); set api_key_env"
                 if self.api_key_env:
@@ -233,7 +240,7 @@ class Endpoint(EndpointSettings):
                 what = f"{self.host} does not know model={self.model!r} or has nothing at this base_url (status 404)"
             case openai.RateLimitError():
                 what = f"{self.host} limits the rate {tried} (status 429); lower concurrency or raise max_attempts"
-            case openai.InternalServerError():
+            case openai.APIStatusError() if error.status_code in (408, 409) or error.status_code >= 500:
                 what = f"{self.host} failed with status {error.status_code} {tried}"
             case openai.APIStatusError():
                 what = (
@@ -244,25 +251,29 @@ class Endpoint(EndpointSettings):
                 what = f"nothing was sent to {self.host}: the messages hold half an emoji (a lone surrogate)"
             case _:
                 what = f"{self.host} answered with something that is no JSON of this interface; check base_url"
-        said = _said(error)
-        told = EndpointError(self._without_key(f"{what}. It said: {said}" if said else what))
+        if isinstance(error, openai.APIStatusError) and attempts < self.max_attempts:
+            wait = error.response.headers.get("retry-after")
+            what += f" (Retry-After: {wait}, and no wait is longer than 2 minutes)" if wait else ""
+        told = EndpointError(self._with_words(what, getattr(error, "body", None)))
         told.status = getattr(error, "status_code", None)
-        told.unreachable = isinstance(error, openai.APIConnectionError) and not isinstance(
-            error, openai.APITimeoutError
-        )
+        told.unreachable = isinstance(error, openai.APIConnectionError) and connecting
+        told.silent = isinstance(error, openai.APITimeoutError) and not connecting
         raise told from None
 
-    def _without_key(self, sentence: str) -> str:
+    def _with_words(self, what: str, body: object) -> str:
+        """`what`, and the endpoint's own message from `body`, on one line, at most 200 characters, without the key."""
+        while isinstance(body, Mapping):
+            body = body.get("message") or body.get("error") or body.get("detail")
+        said = " ".join(body.split()) if isinstance(body, str) else ""
         key = os.environ.get(self.api_key_env, "").strip() if self.api_key_env else ""
-        return sentence.replace(key, "[key]") if key else sentence
+        said = (said.replace(key, "[key]") if key else said)[:200]
+        return f"{what}. It said: {said}" if said else what
 
 
-def _said(error: Exception) -> str:
-    """The endpoint's own message, on one line, at most 200 characters."""
-    body = getattr(error, "body", None)
-    if isinstance(body, Mapping):
-        body = body.get("message") or body.get("error") or body.get("detail")
-    return " ".join(body.split())[:200] if isinstance(body, str) else ""
+def _attempts(error: Exception) -> int:
+    """How often the client of openai had asked before it gave up."""
+    request = getattr(error, "request", None)
+    return int(request.headers.get("x-stainless-retry-count", 0)) + 1 if request is not None else 1
 
 
 _Connection = tuple[str, str, float, int]

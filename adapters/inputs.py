@@ -7,6 +7,7 @@ before any call, with the same words for all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from unicodedata import category
 
 from adapters.schema import Chunk, Question, Record
 
@@ -23,27 +24,37 @@ def missing(requires: Iterable[str], question: Question, record: Record) -> str 
     return None
 
 
+def visible(text: str) -> bool:
+    """Whether a text has a character that can be seen: by Unicode category neither white space (Z), nor control, format
+    or unassigned (C: zero-width space, byte order mark), nor a mark that stands on nothing (M). U+3164 and its kind,
+    letters that are drawn as nothing, are left out too."""
+    return any(category(letter)[0] not in "ZCM" and letter not in _DRAWN_AS_NOTHING for letter in text)
+
+
+_DRAWN_AS_NOTHING = "\u115f\u1160\u2800\u3164\uffa0"
+
+
 def _text(question: Question, record: Record) -> str | None:
-    return None if question.text.strip() else "the question is empty"
+    return None if visible(question.text) else "the question is empty"
 
 
 def _answer(question: Question, record: Record) -> str | None:
     if record.answer is None:
         return f"no answer: {record.error}" if record.error else "no answer"
-    return None if record.answer.strip() else "the answer is blank"
+    return None if visible(record.answer) else "the answer is blank"
 
 
 def _reference(question: Question, record: Record) -> str | None:
     if question.reference_answer is None:
         return "no reference answer" if question.answerable else "no reference answer: the question is unanswerable"
-    return None if question.reference_answer.strip() else "the reference answer is blank"
+    return None if visible(question.reference_answer) else "the reference answer is blank"
 
 
 def _chunks(found: Iterable[Chunk], what: str) -> str | None:
     texts = [chunk.text for chunk in found]
     if not texts:
         return f"no context: {what}"
-    return None if any(text.strip() for text in texts) else "every context is blank"
+    return None if any(map(visible, texts)) else "every context is blank"
 
 
 def _context(question: Question, record: Record) -> str | None:

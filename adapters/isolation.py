@@ -3,6 +3,10 @@
 Telemetry and `.env` files are switched off before the import; what an import changes in the process (threads, event
 loops, warning filters, environment) is put back after it. Facts measured on ragas 0.4.3, deepeval 4.3.1, trulens
 2.16.0.
+
+What stays: once DeepEval has measured, it keeps a daemon thread, a timer of its telemetry that finds nothing to send.
+While a framework is imported, which is once in a process, warning filters that another thread sets are lost; variables
+of the environment that another thread sets are kept, unless it sets one that the import also sets.
 """
 
 from __future__ import annotations
@@ -50,7 +54,9 @@ _PATCHED: tuple[tuple[ModuleType, str], ...] = (
 """What TruLens replaces in the standard library when it is imported. With its Thread in place, joblib's threads and
 `multiprocessing.pool.ThreadPool` fail, because its arguments stand in another order."""
 
+_SILENT = logging.CRITICAL + 1
 _lock = threading.RLock()
+_imported: dict[tuple[str, ...], tuple[ModuleType, ...]] = {}
 _failures: dict[tuple[str, ...], str] = {}
 
 
@@ -60,16 +66,18 @@ def framework(package: str, *modules: str) -> tuple[ModuleType, ...]:
     Raises Unavailable naming the package and the module that could not be imported; an import that failed is not tried
     again, because it may take seconds and is asked for with every record.
     """
-    with contained():
-        if modules in _failures:
-            raise Unavailable(_failures[modules])
-        try:
-            return tuple(import_module(module) for module in modules)
-        except Exception as error:
-            name = error.name if isinstance(error, ModuleNotFoundError) else None
-            at_fault = name or f"{type(error).__name__}: {error}"
-            _failures[modules] = f"{package} could not be imported: {at_fault}"
-            raise Unavailable(_failures[modules]) from error
+    if modules not in _imported:
+        with contained():
+            if modules in _failures:
+                raise Unavailable(_failures[modules])
+            try:
+                _imported[modules] = tuple(import_module(module) for module in modules)
+            except Exception as error:
+                name = error.name if isinstance(error, ModuleNotFoundError) else None
+                at_fault = name or f"{type(error).__name__}: {error}"
+                _failures[modules] = f"{package} could not be imported: {at_fault}"
+                raise Unavailable(_failures[modules]) from error
+    return _imported[modules]
 
 
 def installed_version(package: str) -> str:
@@ -82,7 +90,7 @@ def installed_version(package: str) -> str:
 
 @contextmanager
 def contained() -> Iterator[None]:
-    """Put back what the body changes of the process; one thread at a time.
+    """Put back what the body, in this thread, changes of the process; one thread at a time.
 
     That is the environment, the warning filters, and the classes and functions of the standard library that TruLens
     replaces: the standard ones are in place afterwards, also where somebody else imported TruLens before. What the
@@ -90,23 +98,60 @@ def contained() -> Iterator[None]:
     """
     with _lock:
         os.environ.update(SWITCHES)
-        environment = dict(os.environ)
         loggers = [logging.getLogger(name) for name in FRAMEWORKS]
         levels = [logger.level for logger in loggers]
         factory = _task_factory()
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _environment_kept():
                 warnings.simplefilter("ignore")
                 for logger in loggers:
-                    logger.setLevel(logging.CRITICAL + 1)
+                    logger.setLevel(_SILENT)
                 yield
         finally:
             for logger, level in zip(loggers, levels, strict=True):
-                logger.setLevel(level)
+                if logger.level == _SILENT:
+                    logger.setLevel(level)
             _standard_library_again(factory)
-            for name in set(os.environ) - set(environment):
-                del os.environ[name]
-            os.environ.update(environment)
+            _end_ragas_thread()
+
+
+@contextmanager
+def _environment_kept() -> Iterator[None]:
+    """Take back what this thread writes into os.environ, and nothing that other threads write meanwhile."""
+    writer, before = threading.get_ident(), dict(os.environ)
+    written: dict[str, str | None] = {}
+    usual = type(os.environ)
+
+    class Watched(usual):  # type: ignore[misc,valid-type]
+        def __setitem__(self, name: str, value: str) -> None:
+            super().__setitem__(name, value)
+            if threading.get_ident() == writer:
+                written[name] = value
+
+        def __delitem__(self, name: str) -> None:
+            super().__delitem__(name)
+            if threading.get_ident() == writer:
+                written[name] = None
+
+    os.environ.__class__ = Watched
+    try:
+        yield
+    finally:
+        os.environ.__class__ = usual
+        for name, value in written.items():
+            if os.environ.get(name) != value:  # another thread has written it since
+                continue
+            os.environ.pop(name, None)
+            if name in before:
+                os.environ[name] = before[name]
+
+
+def _end_ragas_thread() -> None:
+    """Ragas starts a thread at import that sends what it counted, every second; nothing is counted here."""
+    analytics: Any = sys.modules.get("ragas._analytics")
+    batcher = getattr(analytics, "_analytics_batcher", None)
+    if batcher is not None:
+        batcher.shutdown()
 
 
 def _standard_library_again(factory: Any) -> None:

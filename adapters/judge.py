@@ -37,7 +37,8 @@ class Call:
 
     definition, name: which call of which definition it is (`deepeval/faithfulness`, `verdicts`), for messages.
     schema: the pydantic model that the reply must be JSON of; None = plain text is wanted.
-    sample: 0 for the first call with this prompt within one measurement, 1 for the next: another sample on purpose.
+    sample: 0 for the first call with this prompt within one measurement, 1 for the next: another sample on purpose. A
+        judgement that is made again counts from another number on (adapters.bench.SAMPLES_APART).
     question, record: what is being measured. task, write: for judges without a model, see `adapters.tasks`; calling
     them may raise JudgeFault.
     """
@@ -90,11 +91,18 @@ class Judge(BaseModel, ABC):
 
     recorded: ClassVar[bool] = False
     """Whether its replies cost money or minutes, so that a run writes each down as it comes."""
+    keeps_time: ClassVar[bool] = False
+    """Whether it holds to call_seconds itself, with TimeoutError, because not all of its waiting counts."""
 
     concurrency: Annotated[int, Field(ge=1)] = 8
     """Calls in flight at once."""
     call_seconds: Annotated[float, Field(gt=0, strict=False)] = 300.0
     """Seconds after which a call is given up, retries included."""
+    frozen: Annotated[str, Field(min_length=1)] | None = None
+    """A file of `paribus judge freeze`: each run grades it again first, to see whether the judge moved. None = no."""
+    drift_tolerance: Annotated[float, Field(ge=0, le=1, strict=False)] = 0.05
+    """A judge moved when more than this share of its verdicts on the frozen sample flipped, or its scores differ by
+    more than this share of their range on average."""
 
     @property
     @abstractmethod
@@ -107,16 +115,30 @@ class Judge(BaseModel, ABC):
         return 0
 
     @property
+    def repeats(self) -> int:
+        """How often each judgement is made, with other samples. More than 1 belongs on the card, as `samples` of its
+        settings: it changes the value."""
+        return 1
+
+    def anew(self) -> Judge:
+        """This judge, with limits, budget and what it found out, but no reply is taken from those that were kept, and
+        none is kept or forgotten. Raises JudgeFault where it has no replies but those."""
+        return self
+
+    @property
     def spent(self) -> str | None:
         """Why nothing more is asked, where a budget is used up; None otherwise."""
         return None
+
+    def check(self) -> None:
+        """See that it can be used at all, before any work. Raises JudgeFault."""
 
     async def prepare(self) -> None:
         """Find out what the card must say, before the first call. Raises nothing: what fails, fails with the calls."""
 
     @abstractmethod
     async def ask(self, call: Call) -> Reply:
-        """The reply to one call. Raises JudgeFault."""
+        """The reply to one call. Raises JudgeFault, and TimeoutError where it keeps time."""
 
     def forget(self, call: Call) -> None:
         """Keep no reply to this call: it was of no use. Raises JudgeFault."""

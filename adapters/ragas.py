@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from math import isfinite
+from math import isfinite, sqrt
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 from typing_extensions import override
 
 from adapters import asks
-from adapters.base import Disbelieved, JudgedScorer, NothingToJudge, RankedScorer, Unavailable
+from adapters.base import Disbelieved, JudgedScorer, RankedScorer, Unavailable
 from adapters.bench import CallSite, Measurement
+from adapters.inputs import visible
 from adapters.isolation import framework, installed_version
 from adapters.judge import JudgeFault, Message, schema_text
 from adapters.labels.relevance import ListDefinition, nothing_labelled, nothing_retrieved
@@ -40,6 +40,7 @@ from adapters.tasks import (
     Support,
     Task,
 )
+from adapters.units import alike, displaced, each_once, named, paired
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -53,7 +54,8 @@ RECORD = Record(
 )
 """What prompts are rendered with, to be hashed and shown."""
 
-Beta = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Beta = Annotated[float, Field(ge=0, le=100)]
+"""Weight of recall; its square is multiplied, and beyond 100 it is recall alone."""
 
 
 @cache
@@ -102,13 +104,26 @@ def _embedding_class() -> Callable[[Measurement], Any]:
         async def aembed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
             vectors = await self.measurement.embed(texts)
             for text, vector in zip(texts, vectors, strict=True):
-                # Ragas makes NaN of it, or 0 in answer correctness, which would read as "not alike".
-                if not any(vector) or not all(map(isfinite, vector)):
-                    what = "not finite" if any(vector) else "zero, which has no direction"
-                    self.measurement.fault = JudgeFault(f"the embedding of {text[:60]!r} is {what}")
+                if reason := self._unusable(vector):
+                    self.measurement.fault = JudgeFault(f"the embedding of {text[:60]!r} {reason}")
                     raise self.measurement.fault
-            self.vectors.update(zip(texts, vectors, strict=True))
+                self.vectors[text] = vector
             return vectors
+
+        def _unusable(self, vector: Sequence[float]) -> str | None:
+            """Why Ragas would make NaN, 0 or a made-up cosine of it; None = it would not. Ragas divides by the product
+            of two norms, which overflows or becomes 0 long before the numbers themselves do."""
+            if not any(vector):
+                return "is zero, which has no direction"
+            if not all(map(isfinite, vector)):
+                return "is not finite"
+            norm = sqrt(sum(number * number for number in vector))
+            if not 1e-100 <= norm <= 1e100:
+                return f"has length {norm:g}, of which no cosine can be computed"
+            known = next(iter(self.vectors.values()), vector)
+            if len(vector) != len(known):
+                return f"has {len(vector)} numbers, and the one before it {len(known)}"
+            return None
 
     return MeasuredEmbedding
 
@@ -224,6 +239,11 @@ class EmbeddedScorer(RagasScorer):
 
     value_range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
+    @property
+    @override
+    def embeds(self) -> bool:
+        return True
+
     async def injected(self, measurement: Measurement) -> dict[str, Any]:
         """Judge and embeddings."""
         return {**await super().injected(measurement), "embeddings": _embedding_class()(measurement)}
@@ -234,14 +254,6 @@ def _source(text: str, measurement: Measurement) -> Source:
     if text == measurement.record.answer:
         return "answer"
     return "reference" if text == measurement.question.reference_answer else "context"
-
-
-def _units(reply: Any, name: str, what: str) -> list[str]:
-    """The units in a reply. Raises NothingToJudge where there is none but blank ones."""
-    found: list[str] = reply[name]
-    if not any(unit.strip() for unit in found):
-        raise NothingToJudge(f"0 {what}")
-    return found
 
 
 def _counted(count: int, one: str, many: str | None = None) -> str:
@@ -260,23 +272,18 @@ def _support(
 ) -> tuple[Verdict, ...]:
     """The verdicts of one reply about statements, laid beside the statements that were sent.
 
-    A judge may word a statement anew; one that is repeated word by word belongs to the statement that it repeats. With
-    in_order the place decides what Ragas computes, so that another order is refused.
+    A judge may word a statement anew; one that it repeats belongs to the statement that it repeats. With in_order the
+    place decides what Ragas computes, so that a statement repeated at another place is refused.
 
     Raises Disbelieved. Ragas has one word for contradicted and absent: `ours` is "not_supported" there.
     """
     items = reply["statements"]
     if len(items) != len(units):
         raise Disbelieved(f"{_counted(len(items), 'verdict')} for {_counted(len(units), 'claim')}{of}")
-    echoed = [item["statement"].strip() for item in items]
-    sent = Counter(unit.strip() for unit in units)
-    for text, times in Counter(echoed).items():
-        if sent[text] and times > sent[text]:
-            raise Disbelieved(f"{times} verdicts for {text[:60]!r}, which was sent {_counted(sent[text], 'time')}")
-    if Counter(echoed) == sent and echoed != [unit.strip() for unit in units]:
-        if in_order:
-            raise Disbelieved(f"the verdicts came in another order than the {_counted(len(units), 'claim')}{of}")
-        units = echoed
+    told = [item["statement"] for item in items]
+    each_once(told, units)
+    if in_order and displaced(told, units):
+        raise Disbelieved(f"the verdicts came in another order than the {_counted(len(units), 'claim')}{of}")
     return tuple(
         Verdict(
             unit,
@@ -285,7 +292,7 @@ def _support(
             item["reason"] or None,
             rank,
         )
-        for unit, item in zip(units, items, strict=True)
+        for unit, item in zip(paired(told, units), items, strict=True)
     )
 
 
@@ -354,7 +361,7 @@ class Faithfulness(RagasScorer):
 
     @override
     def evidence(self, measurement: Measurement) -> tuple[Verdict, ...]:
-        statements = _units(measurement.replies("statements")[0], "statements", "claims in the answer")
+        statements = named(measurement.replies("statements")[0]["statements"], "claims in the answer")
         return _support(statements, measurement.replies("verdicts")[0])
 
 
@@ -397,7 +404,7 @@ class AnswerRelevancy(EmbeddedScorer):
     @override
     def evidence(self, measurement: Measurement) -> tuple[Verdict, ...]:
         replies = measurement.replies("question")
-        asked = [reply["question"] for reply in replies if reply["question"].strip()]
+        asked = [reply["question"] for reply in replies if visible(reply["question"])]
         if len(asked) != self.strictness:
             raise Disbelieved(f"{_counted(len(asked), 'question')} asked back, {self.strictness} expected")
         for reply in replies:
@@ -523,12 +530,7 @@ class ContextRecall(RagasScorer, RankedScorer):
     @override
     def evidence(self, measurement: Measurement) -> tuple[Verdict, ...]:
         items = measurement.replies("classifications")[0]["classifications"]
-        statements = [item["statement"] for item in items]
-        if not any(statement.strip() for statement in statements):
-            raise NothingToJudge("0 claims in the reference")
-        statement, times = Counter(statements).most_common(1)[0]
-        if times > 1:
-            raise Disbelieved(f"{times} verdicts for one claim: {statement[:60]!r}")
+        each_once(named([item["statement"] for item in items], "claims in the reference"))
         return tuple(
             Verdict(
                 item["statement"],
@@ -574,7 +576,7 @@ class ContextEntityRecall(RagasScorer, RankedScorer):
     @override
     def evidence(self, measurement: Measurement) -> tuple[Verdict, ...]:
         of_reference, of_contexts = measurement.replies("entities")
-        entities = _units(of_reference, "entities", "entities in the reference")
+        entities = named(of_reference["entities"], "entities in the reference")
         found = set(of_contexts["entities"])
         return tuple(
             Verdict(entity, "in both lists", "attributed")
@@ -665,7 +667,7 @@ class FactualCorrectness(RagasScorer):
         """The claims of the answer, then those of the reference."""
         sides = ("answer",) if self.mode == "precision" else ("answer", "reference")
         claims = [
-            _units(reply, "claims", f"claims in the {side}")
+            named(reply["claims"], f"claims in the {side}")
             for side, reply in zip(sides, measurement.replies("claims"), strict=True)
         ]
         return tuple(
@@ -731,8 +733,8 @@ class NoiseSensitivity(RagasScorer):
     def evidence(self, measurement: Measurement) -> tuple[Verdict, ...]:
         # Ragas asks for the reference first, and for each chunk likewise.
         of_reference, of_answer = measurement.replies("statements")
-        reference = _units(of_reference, "statements", "claims in the reference")
-        answer = _units(of_answer, "statements", "claims in the answer")
+        reference = named(of_reference["statements"], "claims in the reference")
+        answer = named(of_answer["statements"], "claims in the answer")
         asked: list[tuple[list[str], str, int | None]] = []
         for rank, _ in enumerate(self.contexts(measurement.record), 1):
             asked += [(reference, "reference", rank), (answer, "answer", rank)]
@@ -935,12 +937,12 @@ class SemanticSimilarity(EmbeddedScorer):
 
 
 def _weighted(weights: tuple[float, float]) -> tuple[float, float]:
-    if not any(weights):
-        raise ValueError("at least one of the two weights must be above 0")
+    if sum(weights) < 0.001:
+        raise ValueError("the two weights must be at least 0.001 together")
     return weights
 
 
-Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Weight = Annotated[float, Field(ge=0, le=1000)]
 
 
 class AnswerCorrectness(EmbeddedScorer):
@@ -967,6 +969,8 @@ class AnswerCorrectness(EmbeddedScorer):
     calls: ClassVar[str] = "3: statements twice, classification; and embeddings unless their weight is 0"
     hazards: ClassVar[tuple[str, ...]] = (
         "Recall mixes units: TP are claims of the answer, FN claims of the reference.",
+        "Ragas counts whatever the judge lists: an FN that is no claim of the reference, or that is one of the answer, "
+        "fails here.",
         "Ragas checks no input: an empty answer gets 0.75. Not applicable here.",
         "The cosine of two unrelated texts is seldom 0, which lifts every value.",
         "Ragas takes the cosine of an embedding of zeros for 0: failed here.",
@@ -985,6 +989,11 @@ class AnswerCorrectness(EmbeddedScorer):
 
     weights: Annotated[tuple[Weight, Weight], Field(strict=False), AfterValidator(_weighted)] = (0.75, 0.25)
     beta: Beta = 1.0
+
+    @property
+    @override
+    def embeds(self) -> bool:
+        return self.weights[1] > 0
 
     def site(self, schema: str, prompt: str) -> CallSite:
         """See RagasScorer. How many of the findings are of the answer is known from the prompt only."""
@@ -1011,8 +1020,8 @@ class AnswerCorrectness(EmbeddedScorer):
     def evidence(self, measurement: Measurement) -> tuple[Verdict, ...]:
         """The claims of the answer (TP, FP), then those of the reference that the answer lacks (FN)."""
         of_answer, of_reference = measurement.replies("statements")
-        answer = _units(of_answer, "statements", "claims in the answer")
-        reference = _units(of_reference, "statements", "claims in the reference")
+        answer = named(of_answer["statements"], "claims in the answer")
+        reference = named(of_reference["statements"], "claims in the reference")
         found = measurement.replies("classification")[0]
         judged = len(found["TP"]) + len(found["FP"])
         if judged != len(answer):
@@ -1023,13 +1032,20 @@ class AnswerCorrectness(EmbeddedScorer):
             raise Disbelieved(
                 f"{_counted(len(found['FN']), 'verdict')} (FN) for {_counted(len(reference), 'claim')} of the reference"
             )
-        for names in (("TP", "FP"), ("FN",)):
-            sent = Counter(answer if "TP" in names else reference)
-            for text, times in Counter(item["statement"] for name in names for item in found[name]).items():
-                if sent[text] and times > sent[text]:
-                    raise Disbelieved(
-                        f"{times} verdicts for {text[:60]!r}, which was sent {_counted(sent[text], 'time')}"
-                    )
+        told = {name: [item["statement"] for item in found[name]] for name in ("TP", "FP", "FN")}
+        each_once(told["TP"] + told["FP"], answer)
+        each_once(told["FN"], reference)
+        own, others = set(map(alike, answer)), set(map(alike, reference))
+        for text in told["TP"] + told["FP"]:
+            if alike(text) in others - own:
+                raise Disbelieved(f"TP and FP are for claims of the answer, and {text[:60]!r} is one of the reference")
+        for text in told["FN"]:
+            if alike(text) in own:
+                raise Disbelieved(f"FN is for claims that the answer lacks, and {text[:60]!r} is one of its own")
+            if alike(text) not in others:
+                raise Disbelieved(
+                    f"FN is for claims of the reference, and {text[:60]!r} is none of the {len(reference)}"
+                )
         ours = {"TP": "supported", "FP": "not_supported", "FN": "absent"}
         return tuple(
             Verdict(item["statement"], name, word, item["reason"] or None)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from adapters.judge import JudgeFault, Reply
+from adapters.judge import JudgeFault, Message, Reply
 from adapters.sentences import well_formed
 
 M = TypeVar("M", bound=BaseModel)
@@ -25,6 +25,12 @@ _THOUGHT_ENDS = re.compile(r"</think(?:ing)?>")
 _OPENING = re.compile(r"[{\[]")
 MOST_OPENINGS = 200
 """Opening brackets looked at in one reply, to bound the work on a hostile one."""
+MOST_CHARACTERS = 200_000
+"""Of one reply. A verdict with its reason takes some 200, so this is a thousand of them."""
+ECHO = 200
+"""Characters of the start of a prompt that no honest reply repeats."""
+TELLING = 30
+"""Characters from which a text in a reply is no coincidence with the example in the prompt."""
 _TOKENS = re.compile(r'\\.|["\n\[\]{}]')
 
 
@@ -32,20 +38,75 @@ class UnusableReply(JudgeFault):
     """The judge answered, but not what was asked for."""
 
 
-def parse(reply: Reply, schema: type[M]) -> tuple[M, Any]:
-    """The reply as an instance of `schema`, and the data that it was made from.
+def parse(reply: Reply, schema: type[M], prompt: Sequence[Message] = ()) -> tuple[M, Any]:
+    """The reply as an instance of `schema`, and the data that it was made from, lone surrogates replaced.
 
     JSON may stand alone, in a code fence or in prose; line breaks inside its strings are allowed. Raises UnusableReply
-    when there is none, when it is cut off or broken, when a key stands twice, when several different ones hold, or when
-    the value breaks the schema.
+    when there is none, when it is cut off or broken, when a key stands twice, when several different ones hold, when
+    the value breaks the schema, when the reply repeats the prompt that it is an answer to, or when it is longer than
+    MOST_CHARACTERS.
     """
     cut = ", and it was cut off at max_tokens; raise it" if reply.finish_reason == "length" else ""
     try:
-        return _parsed(without_thought(reply.text), schema)
+        _hold_length(reply.text)
+        text = without_thought(reply.text)
+        _refuse_echo(text, prompt)
+        instance, data = _parsed(text, schema)
+        _refuse_example(data, prompt)
+        return instance, data
     except UnusableReply as fault:
         raise UnusableReply(f"{fault}{cut}") from None
     except RecursionError:
         raise UnusableReply(f"the reply could not be parsed: its JSON is nested too deep{cut}") from None
+
+
+def plain(reply: Reply, prompt: Sequence[Message] = ()) -> str:
+    """The text of a reply to a call without a schema, lone surrogates replaced. Raises UnusableReply when it is empty,
+    cut off, longer than MOST_CHARACTERS, or repeats the prompt."""
+    if reply.finish_reason == "length":
+        raise UnusableReply("the reply was cut off at max_tokens; raise it")
+    if not reply.text.strip():
+        _unparsed("it is empty")
+    _hold_length(reply.text)
+    # The messages after the first may be nothing but a text of the record, which a reply may well repeat.
+    _refuse_echo(reply.text, prompt[:1])
+    return well_formed(reply.text)
+
+
+def _hold_length(text: str) -> None:
+    if len(text) > MOST_CHARACTERS:
+        _unparsed(f"it has {len(text)} characters, more than {MOST_CHARACTERS}: {excerpt(text)}")
+
+
+def _refuse_echo(text: str, prompt: Sequence[Message]) -> None:
+    """A reply that holds the start of the prompt, or another message as a whole. What a judge may quote, statements and
+    passages, stands further on; a message of one line may be nothing else, and is left alone."""
+    starts = [message.content[:ECHO] for message in prompt[:1]]
+    wholes = [message.content.strip() for message in prompt[1:] if "\n" in message.content.strip()]
+    if any(len(echoed) >= ECHO and echoed in text for echoed in starts + wholes):
+        _unparsed(f"it repeats the prompt: {excerpt(text)}")
+
+
+def _refuse_example(data: Any, prompt: Sequence[Message]) -> None:
+    """A reply that is, letter by letter, a JSON value of the prompt: its worked example, and no judgement. A value
+    without a telling text ({"verdict": "yes"}) may be both."""
+    if not any(len(text) >= TELLING or (text and not re.search(r"\w", text)) for text in _texts(data)):
+        return
+    for message in prompt:
+        try:
+            example = data in _values(message.content)
+        except (UnusableReply, RecursionError):  # brackets of a text that is no JSON; all before them was compared
+            continue
+        if example:
+            _unparsed(f"it is the example of the prompt: {excerpt(json.dumps(data, ensure_ascii=False))}")
+
+
+def _texts(data: Any) -> Iterator[str]:
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, dict | list):
+        for part in data.values() if isinstance(data, dict) else data:
+            yield from _texts(part)
 
 
 def excerpt(text: str, length: int = 80) -> str:
@@ -119,9 +180,17 @@ def _values(text: str) -> Iterator[Any]:
             position = start + 1 if closing is None else closing
             yield UnusableReply(f"the reply could not be parsed: {_broken(text, start, error)}")
         else:
-            yield value
+            yield _well_formed(value)
     if _OPENING.search(text, position):
         _unparsed(f"more than {MOST_OPENINGS} brackets in it: {excerpt(text)}")
+
+
+def _well_formed(data: Any) -> Any:
+    if isinstance(data, str):
+        return well_formed(data)
+    if isinstance(data, list):
+        return [_well_formed(item) for item in data]
+    return {name: _well_formed(value) for name, value in data.items()} if isinstance(data, dict) else data
 
 
 def _closings(text: str) -> dict[int, int]:
@@ -170,9 +239,9 @@ def _integer(digits: str) -> int:
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
+    data = {well_formed(name): value for name, value in pairs}
     if len(data) < len(pairs):
-        names = [name for name, _ in pairs]
+        names = [well_formed(name) for name, _ in pairs]
         twin = next(name for name in names if names.count(name) > 1)
         _unparsed(f"the key {excerpt(twin)} stands twice in one object")
     return data

@@ -34,7 +34,10 @@ class ReplyCache:
         row = self._do("SELECT reply FROM replies WHERE key = ?", (key,))
         if row is None:
             return None
-        reply: dict[str, Any] = json.loads(row[0])
+        try:
+            reply: dict[str, Any] = json.loads(row[0])
+        except (TypeError, ValueError) as error:
+            raise self._fault(error) from error
         return reply
 
     def put(self, key: str, reply: Mapping[str, Any]) -> None:
@@ -46,10 +49,6 @@ class ReplyCache:
         """Drop what is kept under `key`."""
         self._do("DELETE FROM replies WHERE key = ?", (key,))
 
-    def __len__(self) -> int:
-        row = self._do("SELECT count(*) FROM replies", ())
-        return int(row[0]) if row else 0
-
     def _do(self, statement: str, values: tuple[str, ...]) -> tuple[Any, ...] | None:
         try:
             connection = self._open()
@@ -57,7 +56,10 @@ class ReplyCache:
                 row: tuple[Any, ...] | None = found.fetchone()
                 return row
         except (sqlite3.Error, OSError) as error:
-            raise CacheError(f"the cache {self.path} cannot be used ({error}); remove it or set cache=off") from error
+            raise self._fault(error) from error
+
+    def _fault(self, error: Exception) -> CacheError:
+        return CacheError(f"the cache {self.path} cannot be used ({error}); remove it or set cache=off")
 
     def _open(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._connections, "open", None)

@@ -27,8 +27,9 @@ from adapters.inputs import missing
 from adapters.judge import Message, schema_text
 from adapters.refusal import declines
 from adapters.schema import Definition, Question, Record, Score, Verdict
-from adapters.sentences import sentence_spans
+from adapters.sentences import sentence_spans, splitter
 from adapters.tasks import Agree, Contribution, Decline, Findings, Grade, Split, Support, Task
+from adapters.units import named
 
 OWN_WORDING = "the wording is ours, follows no single published text, and has not been calibrated against people"
 
@@ -85,7 +86,7 @@ class Backing(BaseModel):
 class Claims(BaseModel):
     """The claims of an answer."""
 
-    claims: list[Annotated[str, Field(pattern=r"\S")]]
+    claims: list[str]
 
 
 RATE_RELEVANCE = """\
@@ -524,10 +525,14 @@ class CitationAccuracy(RubricScorer):
         return sentences
 
     def prompts(self) -> dict[str, str]:
-        """See JudgedScorer."""
+        """See JudgedScorer; and who cuts the sentences that cite."""
         split = prompt_of(SPLIT_ANSWER, {"ANSWER": "<answer>"})
         support = prompt_of(JUDGE_SUPPORT, self._support_texts("<answer>", ["<statement>", "<statement>"], "<chunk>"))
-        return {"claims": f"{split}\n{schema_text(Claims)}", "support": f"{support}\n{schema_text(Backing)}"}
+        return {
+            "claims": f"{split}\n{schema_text(Claims)}",
+            "support": f"{support}\n{schema_text(Backing)}",
+            "splitter": splitter(),
+        }
 
     def _judged(self, measurement: Measurement) -> list[tuple[float, Verdict]]:
         record = measurement.record
@@ -537,9 +542,7 @@ class CitationAccuracy(RubricScorer):
         units_named = "sentences"
         if not asked:
             units_named = "claims"
-            claims = Claims.model_validate(measurement.replies("claims")[0]).claims
-            if not claims:
-                raise NothingToJudge("0 claims")
+            claims = named(Claims.model_validate(measurement.replies("claims")[0]).claims, "claims")
             asked = [(claims, None)]
         judged = []
         for (units, rank), data in zip(asked, measurement.replies("support"), strict=True):

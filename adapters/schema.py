@@ -18,7 +18,11 @@ from datetime import date
 from functools import cached_property
 from typing import Any, Literal, TypeVar, cast
 
+from adapters.sentences import well_formed
+
 SCHEMA_VERSION = 2
+LONGEST_REASON = 500
+"""Characters of a score's reason; what an exception or a judge said beyond them is cut off."""
 
 T = TypeVar("T")
 
@@ -245,6 +249,17 @@ class Verdict:
     reason: str | None = None
     rank: int | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("unit", "native", "reason"):
+            _write_well_formed(self, name)
+
+
+def _write_well_formed(thing: Any, name: str) -> None:
+    """Lone surrogates, which a judge's JSON and exceptions may hold, can be written to no file."""
+    text = getattr(thing, name)
+    if text is not None:
+        object.__setattr__(thing, name, well_formed(text))
+
 
 Status = Literal["computed", "not_applicable", "failed"]
 
@@ -254,11 +269,15 @@ class Score:
     """One definition's word on one record.
 
     value is a finite number exactly when status is "computed"; otherwise it is None and `reason` says why in
-    one sentence. native_value: what the framework itself returned where paribus does not take it for the value (1 for
+    one sentence, of at most LONGEST_REASON characters. native_value: what the framework itself returned where paribus does not take it for the value (1 for
     an answer without claims); None where that was no number. judge: None where the definition asks none. calls: replies
     of the judge; cached of them were kept from earlier and cost nothing, repaired of them were asked for because the
     one before could not be read. tokens: in and out; None where nothing counted them. cost: US dollars; None = unknown.
     seconds: wall time.
+    samples: how often the judgement was made; with more than one, value is the mean over those that have one, evidence
+    that of the first of them, and the counts are those of all. samples_failed of them failed. spread: standard
+    deviation (n - 1) of the value over the samples; None with fewer than two values. flaky: between two samples a
+    verdict on the same unit flips, the value changes sides of the middle of the range, or one found nothing to judge.
     """
 
     question_id: str
@@ -276,6 +295,10 @@ class Score:
     tokens: int | None = None
     cost: float | None = None
     seconds: float = 0.0
+    samples: int = 1
+    samples_failed: int = 0
+    spread: float | None = None
+    flaky: bool = False
 
     def __post_init__(self) -> None:
         if (self.value is not None) != (self.status == "computed"):
@@ -288,6 +311,9 @@ class Score:
             raise ValueError(f"{self.definition} on {self.question_id}: native_value must be finite or None")
         if self.value is None and not self.reason:
             raise ValueError(f"{self.definition} on {self.question_id}: a score without a value needs a reason")
+        _write_well_formed(self, "reason")
+        if self.reason and len(self.reason) > LONGEST_REASON:
+            object.__setattr__(self, "reason", f"{self.reason[: LONGEST_REASON - 1]}…")
 
 
 _type_adapters: dict[type, Any] = {}

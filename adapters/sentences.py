@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import version
 from itertools import pairwise
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -12,6 +13,11 @@ _WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")
 def well_formed(text: str) -> str:
     """`text` with lone surrogates as U+FFFD, so that it can be encoded; every offset stays the same."""
     return _SURROGATE.sub("\ufffd", text)
+
+
+def splitter() -> str:
+    """What cuts sentences, with its version, for the fingerprints of what hangs on it."""
+    return f"adapters.sentences with sentencex {version('sentencex')}"
 
 
 def sentence_spans(text: str, language: str = "en") -> list[tuple[int, int]]:

@@ -16,6 +16,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from logging import WARNING
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -29,8 +30,9 @@ from adapters.judge import Message, schema_text
 from adapters.refusal import declines
 from adapters.replies import excerpt, without_thought
 from adapters.schema import Chunk, Question, Ranked, Record, Verdict
-from adapters.sentences import sentence_spans
+from adapters.sentences import sentence_spans, splitter
 from adapters.tasks import Agree, Finding, Findings, Grade, Relevance, Split, Support
+from adapters.units import named
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -69,6 +71,8 @@ def _provider(answer: Answer) -> Any:
 @cache
 def _classes() -> tuple[Any, Any]:
     llm_provider = _trulens("trulens.feedback.llm_provider")
+    # It warns with the whole text of a reply without one clear rating, which may quote the record.
+    _trulens("trulens.feedback.generated").logger.addFilter(lambda message: message.levelno > WARNING)
     core = _trulens("trulens.core.feedback.endpoint")
 
     class Provider(llm_provider.LLMProvider):  # type: ignore[misc,name-defined]
@@ -302,7 +306,8 @@ class Groundedness(TruLensScorer):
         "The chunks are joined by blank lines; TruLens's own pipelines show the judge a Python list.",
         "Lines without a letter or digit, and bare list markers, are not judged; TruLens would judge blank lines. An "
         "answer that is a number alone has no statement. Line breaks within a sentence become spaces.",
-        "With splitter=llm the judge may rephrase, drop or invent sentences; what it wrote is what is judged.",
+        "With splitter=llm the judge may rephrase, drop or invent sentences; what it wrote is what is judged, a line "
+        "of preamble too.",
         "TruLens leaves an unreadable grade out of the mean; here it fails the score.",
     )
 
@@ -342,8 +347,7 @@ class Groundedness(TruLensScorer):
 
     def prompts(self) -> dict[str, str]:
         """See TruLensScorer; and who cuts the sentences, where no prompt does."""
-        ours = f"adapters.sentences with sentencex {installed_version('sentencex')}"
-        return {**super().prompts(), **({"splitter": ours} if self.splitter == "sentences" else {})}
+        return {**super().prompts(), **({"splitter": splitter()} if self.splitter == "sentences" else {})}
 
     @override
     def evidence(self, measurement: Measurement) -> tuple[Verdict, ...]:
@@ -550,15 +554,14 @@ class Comprehensiveness(TruLensScorer):
         for point in points:
             if not KEY_POINT.match(point):
                 raise Disbelieved(f'the key points could not be parsed: no "Key Point 1: ..." but {excerpt(point)}')
-        if not points:
-            raise NothingToJudge("0 key points")
+        units = named([KEY_POINT.sub("", point) for point in points], "key points")
         graded = _named(measurement, INCLUSION.name)
         grades = [rating(_text(exchange).split("\n")[0], TOP) for exchange in graded]
         if len(grades) != len(points):
             raise Disbelieved(f"{len(grades)} grades for {len(points)} key points")
         return tuple(
-            _verdict(KEY_POINT.sub("", point), grade, SUPPORT, reason=_after(_text(exchange), "Supporting Evidence:"))
-            for point, grade, exchange in zip(points, grades, graded, strict=True)
+            _verdict(unit, grade, SUPPORT, reason=_after(_text(exchange), "Supporting Evidence:"))
+            for unit, grade, exchange in zip(units, grades, graded, strict=True)
         )
 
 

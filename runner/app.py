@@ -22,10 +22,10 @@ SWEPT = "PARIBUS_SWEPT"
 """Environment variable by which workers learn which overrides of the command line are swept, comma separated."""
 
 
-def launch(arguments: Sequence[str]) -> None:
+def launch(arguments: Sequence[str], record_to: str | None = None) -> None:
     """Hand `arguments` to Hydra as it would get them from `python -m runner`.
 
-    Raises what the job or Hydra raises; `runner.cli` turns it into messages.
+    record_to: see runner.run.run. Raises what the job or Hydra raises; `runner.cli` turns it into messages.
     """
     import hydra
     from hydra.core.hydra_config import HydraConfig
@@ -45,7 +45,7 @@ def launch(arguments: Sequence[str]) -> None:
 
     def job(config: DictConfig) -> Outcome | None:
         try:
-            return task(config)
+            return task(config, record_to)
         except ParibusError as error:
             _drop_if_empty()
             if config.trial.sweep is not None or config.sweep.get("dry_run"):
@@ -74,6 +74,18 @@ def launch(arguments: Sequence[str]) -> None:
         raise failures[0]
 
 
+def composed(arguments: Sequence[str]) -> dict[str, Any]:
+    """What Hydra makes of `arguments`, as plain data, where no run is to be started. Raises as `launch` does."""
+    from hydra import compose, initialize_config_dir
+
+    from hydra_plugins.paribus.verbatim_source import verbatim
+    from runner.config import resolve
+
+    overrides, extra_folders[:] = _split_config_dirs(arguments)
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        return resolve(compose("config", overrides=verbatim(overrides)))
+
+
 def _refuse_unclear_folder(overrides: Sequence[str]) -> None:
     """Hydra makes result folders below tracking.folder before any configuration is checked."""
     for override in overrides:
@@ -90,8 +102,8 @@ def _drop_if_empty() -> None:
         Path(HydraConfig.get().runtime.output_dir).rmdir()
 
 
-def task(config: DictConfig) -> Outcome:
-    """One Hydra job, in this process or in a worker, as the launcher decides."""
+def task(config: DictConfig, record_to: str | None = None) -> Outcome:
+    """One Hydra job, in this process or in a worker, as the launcher decides. record_to: see runner.run.run."""
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
 
@@ -107,9 +119,17 @@ def task(config: DictConfig) -> Outcome:
     if alone and hydra.mode == RunMode.MULTIRUN:
         plain["trial"].update(_cartesian(list(hydra.overrides.task)))
     choices = {str(g): str(c) for g, c in hydra.runtime.choices.items() if not str(g).startswith("hydra/")}
-    outcome = run(plain, choices, Path(hydra.runtime.output_dir))
+    folder = Path(hydra.runtime.output_dir)
+    outcome = run(plain, choices, folder, record_to)
     if alone:
         console.show_run(outcome, one_of_many=hydra.mode == RunMode.MULTIRUN)
+    if record_to is not None:
+        from runner.record import replay_command
+        from runner.results import RECORDING
+
+        recording = Path(record_to).resolve() if record_to else folder / RECORDING
+        command = replay_command(hydra.overrides.task, extra_folders, recording)
+        console.note(f"Every score came out of the recording again. Replay it without a network: {command}")
     return outcome
 
 

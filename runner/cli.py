@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import TextIOWrapper
+from pathlib import Path
+from typing import NamedTuple
 
 from runner import __version__
 from runner.errors import ExitCode, ParibusError
@@ -24,6 +26,19 @@ examples: paribus definitions --by framework
           paribus definitions show deepeval/faithfulness penalize_ambiguous_claims=true --prompts
           paribus definitions diff ragas/faithfulness deepeval/faithfulness
 a definition of your own is module:Class; `show` and `diff` import the framework to read its prompts (5 to 15 s)
+"""
+RECORD = """\
+A run writes the replies of a judge that is a model down in any case. `record` names the file, takes replies that were
+kept from earlier runs with it, then scores everything again from the file alone, and fails where a reply is missing or
+a score is another: what it leaves can be committed and replayed. A recording of the same judge is continued.
+"""
+JUDGE = """\
+examples: paribus judge align human.jsonl judge=openai judge.model=qwen2.5:7b-instruct --out alignment
+          paribus judge align human.jsonl --run mlruns/results/single/20261130T101500-000000
+          paribus judge sample --share 0.1 --run mlruns/results/single/20261130T101500-000000 --to review.html
+          paribus judge labels review.jsonl --into my_test_set/questions.jsonl
+          paribus judge freeze --run mlruns/results/single/20261130T101500-000000 --to judge_frozen.json
+the format of human.jsonl, and what the figures mean: docs/judges.md
 """
 WORDS = "an id, or module:Class, and parameters that are not at their defaults; values are JSON, or plain text"
 EXIT_CODES = "exit codes: 0 done; 1 something that ran failed; 2 nothing ran, the input is wrong; 130 interrupted"
@@ -86,6 +101,11 @@ def _sweep_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--dry-run", action="store_true", help="print the plan and stop")
 
 
+def _record_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--to", default="", metavar="FILE", help="the recording; default: in the result folder")
+    _run_arguments(command)
+
+
 def _definitions_arguments(command: argparse.ArgumentParser) -> None:
     by = command.add_argument("--by", choices=("asks", "framework"), default="asks")
     by.help = "group the list by what the definitions ask (the default), or by framework"
@@ -106,6 +126,161 @@ def _definitions_arguments(command: argparse.ArgumentParser) -> None:
             action.add_argument("--prompts", action="store_true", help="print the text of every prompt too")
 
 
+class _Action(NamedTuple):
+    """One sub-command: what its help says, its arguments, and what runs it. words: what argparse left over."""
+
+    summary: str
+    usage: str
+    arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace, list[str]], int]
+
+
+def _judge_arguments(command: argparse.ArgumentParser) -> None:
+    actions = command.add_subparsers(dest="action", metavar="ACTION", prog="paribus judge", required=True)
+    for name, found in _JUDGE.items():
+        action = actions.add_parser(
+            name,
+            help=found.summary,
+            description=found.summary,
+            usage=f"paribus judge {name} {found.usage}",
+            epilog=EXIT_CODES,
+            allow_abbrev=False,
+        )
+        found.arguments(action)
+        _run_arguments(action)
+
+
+def _align_arguments(action: argparse.ArgumentParser) -> None:
+    action.add_argument(
+        "words", nargs="*", metavar="HUMAN.jsonl [OVERRIDE ...]", help="labels of people, and overrides"
+    )
+    action.add_argument(
+        "--definitions",
+        nargs="+",
+        metavar="ID [PARAMETER=VALUE ...]",
+        help="the definitions to align; default: those of metrics=faithfulness, or the judged ones of --run",
+    )
+    action.add_argument(
+        "--run", metavar="FOLDER", help="take the judge's scores from this result folder; nothing is asked"
+    )
+    action.add_argument(
+        "--supported-from",
+        type=float,
+        default=0.5,
+        metavar="SHARE",
+        help="a person's score counts as supported from this share of its scale on (default: 0.5)",
+    )
+    action.add_argument("--out", metavar="FOLDER", help="write alignment.json and disagreements.md there")
+
+
+def _sample_arguments(action: argparse.ArgumentParser) -> None:
+    action.add_argument("--run", required=True, metavar="FOLDER", help="the result folder to draw from")
+    action.add_argument("--share", type=float, default=0.1, help="share of its questions, above 0 to 1 (default: 0.1)")
+    action.add_argument("--definition", metavar="KEY", help="whose claims are shown; default: its first judged one")
+    action.add_argument("--to", default="review.html", metavar="FILE", help="the page (default: review.html)")
+    action.add_argument("--csv", metavar="FILE", help="write a table for a spreadsheet too")
+    action.add_argument("--seed", type=int, default=0, help="another sample (default: 0)")
+
+
+def _freeze_arguments(action: argparse.ArgumentParser) -> None:
+    action.add_argument("--run", required=True, metavar="FOLDER", help="the result folder of a judged run")
+    action.add_argument("--n", type=int, default=30, help="how many of its records (default: 30)")
+    action.add_argument("--to", default="judge_frozen.json", metavar="FILE", help="default: judge_frozen.json")
+    action.add_argument("--seed", type=int, default=0, help="another sample (default: 0)")
+
+
+def _labels_arguments(action: argparse.ArgumentParser) -> None:
+    action.add_argument("review", metavar="REVIEW", help="what the page or the table gave: .jsonl or .csv")
+    action.add_argument("--into", required=True, metavar="QUESTIONS.jsonl", help="the questions of the test set")
+    action.add_argument("--replace", action="store_true", help="replace verdicts that are there already")
+
+
+def _aligned(options: argparse.Namespace, rest: list[str]) -> int:
+    from runner import align, console
+    from runner.results import RECORDING
+
+    words = [*options.words, *(options.definitions or ()), *rest]
+    overrides = [word for word in words if align.is_override(word)]
+    files = [word for word in options.words if word not in overrides]
+    if len(files) != 1:
+        return _told(f"judge align takes one file of labels, got {', '.join(files) or 'none'}", ExitCode.USAGE)
+    named = [word for word in (options.definitions or ()) if word not in overrides]
+    left = [word for word in rest if word not in overrides]
+    if left:
+        return _told(f"{left[0]}: no such argument; `paribus judge align --help` lists what there is", ExitCode.USAGE)
+    report = align.align(
+        Path(files[0]),
+        overrides,
+        definitions=named,
+        run=Path(options.run) if options.run else None,
+        supported_from=options.supported_from,
+        recording=Path(options.out) / RECORDING if options.out else None,
+    )
+    if options.out:
+        align.write(report, Path(options.out))
+    console.show_alignment(report, options.out)
+    return ExitCode.OK if report.measured else ExitCode.FAILED
+
+
+def _sampled(options: argparse.Namespace, rest: list[str]) -> int:
+    from runner import console, spot_check
+
+    if rest:
+        return _told(f"{rest[0]}: no such argument; `paribus judge sample --help` lists what there is", ExitCode.USAGE)
+    drawn = spot_check.draw(Path(options.run), options.share, options.definition, options.seed)
+    written = spot_check.write(drawn, Path(options.to), Path(options.csv) if options.csv else None)
+    console.show_sample(drawn, written)
+    return ExitCode.OK
+
+
+def _frozen(options: argparse.Namespace, rest: list[str]) -> int:
+    from runner import console, drift
+
+    if rest:
+        return _told(f"{rest[0]}: no such argument; `paribus judge freeze --help` lists what there is", ExitCode.USAGE)
+    frozen = drift.freeze(Path(options.run), options.n, options.seed)
+    drift.save(frozen, Path(options.to))
+    console.show_frozen(frozen, options.to)
+    return ExitCode.OK
+
+
+def _labelled(options: argparse.Namespace, rest: list[str]) -> int:
+    from runner import console, spot_check
+
+    if rest:
+        return _told(f"{rest[0]}: no such argument; `paribus judge labels --help` lists what there is", ExitCode.USAGE)
+    console.show_labels(spot_check.put_back(Path(options.review), Path(options.into), options.replace), options.into)
+    return ExitCode.OK
+
+
+_JUDGE = {
+    "align": _Action(
+        "measure how far the judge agrees with people",
+        "HUMAN.jsonl [OVERRIDE ...] [--definitions ID ...] [--run FOLDER] [--out FOLDER] [--json]",
+        _align_arguments,
+        _aligned,
+    ),
+    "sample": _Action(
+        "draw answers of a run for people to judge, as a local page",
+        "--run FOLDER [--share 0.1] [--definition KEY] [--to review.html] [--csv FILE] [--seed 0] [--json]",
+        _sample_arguments,
+        _sampled,
+    ),
+    "freeze": _Action(
+        "keep a sample of graded records, to see later whether the judge moved",
+        "--run FOLDER [--n 30] [--to judge_frozen.json] [--seed 0] [--json]",
+        _freeze_arguments,
+        _frozen,
+    ),
+    "labels": _Action(
+        "put what people said into the test set",
+        "REVIEW --into QUESTIONS.jsonl [--replace] [--json]",
+        _labels_arguments,
+        _labelled,
+    ),
+}
+
+
 def _schema_arguments(command: argparse.ArgumentParser) -> None:
     from runner.definitions import SCHEMAS
 
@@ -119,17 +294,25 @@ _COMMANDS = {
         "paribus sweep [--json] [--dry-run] [OVERRIDE ...]",
         OVERRIDES + SWEEP,
     ),
+    "record": (
+        "run one experiment, and keep the replies of its judge so that it can be scored again without asking",
+        "paribus record [--to FILE] [--json] [OVERRIDE ...]",
+        OVERRIDES + RECORD,
+    ),
     "definitions": (
         "list the definitions of scores, or show what one means",
         "paribus definitions [--by asks|framework] [--json] [show | diff ...]",
         DEFINITIONS,
     ),
+    "judge": ("show how far a judge agrees with people", "paribus judge ACTION ...", JUDGE),
     "schema": ("print the JSON Schema of what paribus reads and writes", "paribus schema TYPE", ""),
 }
 _ARGUMENTS = {
     "run": _run_arguments,
     "sweep": _sweep_arguments,
+    "record": _record_arguments,
     "definitions": _definitions_arguments,
+    "judge": _judge_arguments,
     "schema": _schema_arguments,
 }
 
@@ -175,13 +358,18 @@ def _dispatch(options: argparse.Namespace, rest: list[str]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = ExitCode.OK
         return code
+    if options.command == "judge":
+        os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
+        return _JUDGE[options.action].run(options, rest)
     from runner.app import launch
 
     os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
     showing = any(argument.partition("=")[0] in _SHOWING for argument in rest)
     if options.command == "sweep" and not showing:
         rest = ["-m", *rest, *(["++sweep.dry_run=true"] if options.dry_run else [])]
-    launch(rest)
+    if options.command == "record" and {"-m", "--multirun"} & set(rest):
+        return _told("record takes one run, not a sweep", ExitCode.USAGE)
+    launch(rest, options.to if options.command == "record" else None)
     return ExitCode.OK
 
 

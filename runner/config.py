@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from adapters.base import JudgedScorer, Scorer, UnknownDefinition, scorer
-from adapters.judge import Judge
-from adapters.recording import RecordingError
+from adapters.judge import Judge, JudgeFault
 from adapters.schema import fingerprint
 from runner.component import Component, build, explain
 from runner.dataset import Dataset
@@ -54,11 +53,12 @@ class _Settings(BaseModel):
 class Metrics(_Settings):
     """Which definitions are computed, and which of them stand in the table.
 
-    definitions: ids, or mappings of an id and parameters. table: keys of definitions (`labels/recall@5`), at most five.
+    definitions: ids or keys, or mappings of an id and parameters. table: keys (`labels/recall@5`), at most
+    five; None = the first five.
     """
 
-    definitions: list[str | dict[str, Any]]
-    table: list[str] = Field(max_length=5)
+    definitions: list[str | dict[str, Any]] = Field(min_length=1)
+    table: list[str] | None = Field(None, max_length=5)
 
     @model_validator(mode="after")
     def _keys(self) -> Metrics:
@@ -66,10 +66,18 @@ class Metrics(_Settings):
         for key in keys:
             if keys.count(key) > 1:
                 raise ValueError(f"definition {key} is listed {keys.count(key)} times; name each once")
-        for key in self.table:
+        for key in self.table or ():
             if key not in keys:
-                raise ValueError(f"table names {key!r}, which is not among the definitions; they are {', '.join(keys)}")
+                raise ValueError(
+                    f"table names {key!r}, which is not among the definitions; they are {', '.join(keys)}. Choose from "
+                    "them with metrics.table=[...], or metrics.table=null for the first five"
+                )
         return self
+
+    @property
+    def shown(self) -> list[str]:
+        """The keys that stand in the table."""
+        return [scorer.key for scorer in self.scorers()][:5] if self.table is None else self.table
 
     def scorers(self) -> list[Scorer | JudgedScorer]:
         """One scorer for each entry of `definitions`, in order."""
@@ -160,9 +168,13 @@ def asked_judge(built: Experiment) -> Judge | None:
     if not any(isinstance(scorer, JudgedScorer) for scorer in built.metrics.scorers()):
         return None
     try:
-        assert built.judge.card
-    except RecordingError as error:
+        built.judge.check()
+    except JudgeFault as error:
         raise ConfigError(f"judge: {error}") from None
+    if built.judge.frozen is not None:
+        from runner.drift import load
+
+        load(Path(built.judge.frozen))
     return built.judge
 
 

@@ -12,13 +12,19 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.table import Table
 
     from adapters.base import Measure
+    from runner.agreement import Figure
+    from runner.align import Alignment, Report
     from runner.definitions import By
+    from runner.drift import Frozen
     from runner.plan import Plan
-    from runner.results import Mean
+    from runner.results import Mean, Usage
     from runner.run import Outcome
+    from runner.spot_check import PutBack, Sample
     from runner.stats import Difference
     from runner.sweep import Row, SweepResult
 
@@ -194,9 +200,125 @@ def show_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
     _print_lines([("", one["key"], other["key"]), *told], (22, 36, 36))
 
 
+def show_frozen(frozen: Frozen, path: str) -> None:
+    """What was kept of a run, and how later runs are held to it."""
+    counts = {key: sum(score.definition == key for score in frozen.scores) for key in frozen.definitions}
+    if _as_json():
+        _print_json(
+            {
+                "file": path,
+                "sample": frozen.fingerprint,
+                "judge": frozen.judge.fingerprint,
+                "records": len(frozen.records),
+                "scores": counts,
+            }
+        )
+        return
+    rows = [("records", str(len(frozen.records))), *((f"scores of {key}", str(n)) for key, n in counts.items())]
+    _print_lines(rows, (60, 8))
+    note(f"Kept in {path}. Runs with judge.frozen={path} grade it again first, and say whether the judge moved")
+
+
 def show_schema(schema: Mapping[str, Any]) -> None:
     """A JSON Schema."""
     _print_json(dict(schema))
+
+
+def show_alignment(report: Report, out: str | None) -> None:
+    """How far the judge agrees with people, one definition after the other."""
+    from runner.align import as_data
+
+    if _as_json():
+        _print_json(as_data(report))
+        return
+    if report.judge:
+        sys.stdout.write(f"judge: {report.judge.provider} {report.judge.model} ({report.judge.fingerprint})\n")
+    for found in report.alignments:
+        sys.stdout.write(f"\n{found.definition}\n")
+        _print_lines(_alignment(found), (25, 72))
+    for text in report.notes:
+        note(f"note: {text}")
+    told = ", ".join(f"{count} {split}" for split, count in sorted(report.labels.items()))
+    note(f"Labels: {told}. Intervals are 95%, by bootstrap over answers.")
+    note(f"Disagreements: {out}" if out else "--out FOLDER writes the disagreements down, with claims and reasons")
+
+
+def _alignment(found: Alignment) -> list[tuple[str, str]]:
+    table, sign = found.confusion, "≥" if found.direction == "higher" else "≤"
+    over = f"{found.n} answers{' (held_out)' if found.lines == 'held_out' else ''}"
+    apart = f", {found.failed} failed, {found.not_applicable} not applicable"
+    rows = [("over", over + (apart if found.failed or found.not_applicable else ""))]
+    if found.first_failure:
+        rows.append(("the first failure", found.first_failure))
+    if found.supported_share is not None:
+        rows.append(("people say supported", f"{found.supported_share:.3f} of them"))
+    threshold = f"supported when {sign} {found.threshold:.4g}"
+    if found.chosen:
+        tied = [f"{value:.4g}" for value in found.chosen.tied if value != found.chosen.value]
+        threshold += f", chosen on {found.chosen.n} tune (balanced accuracy {found.chosen.balanced_accuracy:.3f}"
+        threshold += f"; as good: {', '.join(tied[:4])}{', …' * (len(tied) > 4)})" if tied else ")"
+    rows.append(("threshold", f"{threshold}; {found.why}" if found.why else threshold))
+    rows += [(name.replace("_", " "), _interval(figure)) for name, figure in found.figures.items()]
+    rows += [
+        ("people supported", f"judge supported {table.supported_supported}, not {table.supported_unsupported}"),
+        ("people unsupported", f"judge supported {table.unsupported_supported}, not {table.unsupported_unsupported}"),
+    ]
+    if found.claims:
+        rows.append(("claims cut alike", f"{found.claims.matched} of {found.claims.of} of people's"))
+        rows += [(f"  {name.replace('_', ' ')}", _interval(figure)) for name, figure in found.claims.rates.items()]
+        rows += [(f"  {words}", str(count)) for words, count in sorted(found.claims.words.items())]
+    if found.corrected:
+        mean = found.corrected
+        rows += [
+            ("mean, judge alone", f"{_interval(mean.raw)} over {mean.n + mean.rest} answers"),
+            ("mean, people alone", f"{_interval(mean.labels)} over {mean.n} answers"),
+            ("mean, corrected", f"{_interval(mean.corrected)} (prediction-powered, weight {mean.weight:.2f})"),
+        ]
+    return rows
+
+
+def _interval(figure: Figure) -> str:
+    if figure.value is None:
+        return "–"
+    if figure.low is None or figure.high is None:
+        return f"{figure.value:.3f}"
+    return f"{figure.value:.3f}  [{figure.low:.3f}, {figure.high:.3f}]"
+
+
+def show_sample(sample: Sample, written: Sequence[Path]) -> None:
+    """What was drawn for people, by stratum, and where it is."""
+    answers = sum(stratum.of for stratum in sample.strata)
+    if _as_json():
+        strata = [asdict(stratum) for stratum in sample.strata]
+        ids = [drawn.id for drawn in sample.drawn]
+        files = [str(path) for path in written]
+        _print_json({"definition": sample.definition, "strata": strata, "drawn": ids, "written": files})
+        return
+    table = _table("slice", "judged", "answers", "drawn", title=f"{sample.run}, by {sample.definition}")
+    for stratum in sample.strata:
+        table.add_row(_short(stratum.slice), stratum.band, str(stratum.of), str(stratum.drawn))
+    _print(table)
+    note(f"{len(sample.drawn)} of {answers} answers drawn (seed {sample.seed})")
+    if sample.unanswered:
+        note(f"{sample.unanswered} questions have no answer; nobody can judge those")
+    for path in written:
+        note(f"Written: {path}")
+    note("`paribus judge align FILE --run …` measures the judge by what people mark; `paribus judge labels` keeps it")
+
+
+def show_labels(done: PutBack, into: str) -> None:
+    """Which questions got verdicts of people."""
+    if _as_json():
+        names = ("id", "who", "when", "record")
+        changed = [dict(zip(names, row, strict=True)) for row in done.changed]
+        _print_json({"changed": changed, "unchanged": done.unchanged})
+        return
+    if done.changed:
+        table = _table("question", "who", "when", "record", title=f"Verdicts put into {into}")
+        for row in done.changed:
+            table.add_row(*(_short(cell or "–") for cell in row))
+        _print(table)
+    note(f"{into}: {len(done.changed)} questions changed; {done.unchanged} had these verdicts already")
 
 
 def _plain(value: Any) -> str:
@@ -252,6 +374,8 @@ def _over(mean: Mean) -> str:
 
 
 def _footer(outcomes: Sequence[Outcome], folder: Any, ui: str | None) -> None:
+    from runner.results import usage
+
     computed = sum(sum(outcome.computed.values()) for outcome in outcomes)
     reused = sum(sum(outcome.reused.values()) for outcome in outcomes)
     common = set.intersection(*(set(outcome.notes) for outcome in outcomes))
@@ -261,11 +385,26 @@ def _footer(outcomes: Sequence[Outcome], folder: Any, ui: str | None) -> None:
         for text in outcome.notes:
             if text not in common:
                 note(f"note: {outcome.name}: {text}")
+    if used := usage(outcome.usage for outcome in outcomes if outcome.usage):
+        note(_used(used))
     told = f"{computed} stage outputs computed, {reused} read from the store"
     note(told if computed else f"nothing recomputed: all {reused} stage outputs were read from the store")
     note(f"Results: {folder}")
     if ui:
         note(f"Open the UI: {ui}")
+
+
+def _used(used: Usage) -> str:
+    """What judging cost, on one line, without what is unknown."""
+    cached = f"{used.cached} from the cache" if used.cached else ""
+    repaired = f"{used.repaired} repaired" if used.repaired else ""
+    tokens = "" if used.tokens is None else f"{_thousands(used.tokens)} tokens"
+    cost = "" if used.cost is None else f"${used.cost:.2f}" if used.cost >= 0.01 or not used.cost else "under $0.01"
+    return "judge: " + ", ".join(part for part in (f"{used.calls} calls", cached, repaired, tokens, cost) if part)
+
+
+def _thousands(count: int) -> str:
+    return str(count) if count < 1000 else f"{count / 1000:.0f}k" if count < 1e6 else f"{count / 1e6:.1f}M"
 
 
 def _outcome_data(outcome: Outcome) -> dict[str, Any]:
@@ -277,6 +416,8 @@ def _outcome_data(outcome: Outcome) -> dict[str, Any]:
         "means": {key: asdict(mean) for key, mean in outcome.means.items()},
         "fingerprints": dict(outcome.fingerprints),
         "judge": outcome.judge,
+        "usage": asdict(outcome.usage) if outcome.usage else None,
+        "drift": {**asdict(outcome.drift), "told": str(outcome.drift)} if outcome.drift else None,
         "computed": dict(outcome.computed),
         "reused": dict(outcome.reused),
         "seconds": outcome.seconds,

@@ -23,8 +23,10 @@ class Composed:
     choices: Mapping[str, str]
 
     def described(self) -> dict[str, Any]:
-        """The part that describes the experiment, flat."""
-        return flatten({name: self.config[name] for name in VARIABLES if name in self.config})
+        """The part that describes the experiment, flat; 1.0 is 1."""
+        flat = flatten({name: self.config[name] for name in VARIABLES if name in self.config})
+        whole = {key for key, value in flat.items() if isinstance(value, float) and value.is_integer()}
+        return {key: int(value) if key in whole else value for key, value in flat.items()}
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adapters.schema import SCHEMA_VERSION, Definition, JudgeCard, Question, Record, Score, from_json, to_json
+
+if TYPE_CHECKING:
+    from runner.drift import Drift
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +53,46 @@ def mean(scores: Iterable[Score]) -> Mean:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What judging cost. calls: replies of the judge, those to `structured=auto` and embeddings not counted; cached of
+    them were paid for before, repaired of them were asked for because the one before could not be read. tokens: in and
+    out, of cached replies too; None where they are unknown for one reply. cost: US dollars; None = unknown. seconds:
+    of all measurements, which overlap.
+    """
+
+    calls: int = 0
+    cached: int = 0
+    repaired: int = 0
+    tokens: int | None = None
+    cost: float | None = None
+    seconds: float = 0.0
+
+
+def usage(parts: Iterable[Score | Usage]) -> Usage | None:
+    """What scores or usages come to; None where nothing was judged."""
+    from math import fsum
+
+    asked = [part for part in parts if isinstance(part, Usage) or part.judge]
+    if not asked:
+        return None
+    tokens = [part.tokens for part in asked if part.calls]
+    costs = [part.cost for part in asked if part.calls]
+    return Usage(
+        calls=sum(part.calls for part in asked),
+        cached=sum(part.cached for part in asked),
+        repaired=sum(part.repaired for part in asked),
+        tokens=sum(n for n in tokens if n is not None) if tokens and None not in tokens else None,
+        cost=fsum(cost for cost in costs if cost is not None) if costs and None not in costs else None,
+        seconds=fsum(part.seconds for part in asked),
+    )
+
+
 @dataclass(frozen=True)
 class RunResult:
     """One run, complete. `scores` holds a score for every definition and question; `definitions` is keyed by
     Definition.key; judge is None where no definition asks one; `calls` counts the stage outputs that were computed and
-    reused; times are UTC with Z."""
+    reused; times are UTC with Z. drift: the judge on its frozen sample; None where it has none."""
 
     name: str
     config: Mapping[str, Any]
@@ -70,6 +108,7 @@ class RunResult:
     started: str
     seconds: float
     judge: JudgeCard | None = None
+    drift: Drift | None = None
 
     def by_definition(self) -> dict[str, dict[str, Score]]:
         """Scores by definition key, then by question id."""
@@ -85,6 +124,11 @@ class RunResult:
             key: mean(s for s in scores.values() if wanted is None or s.question_id in wanted)
             for key, scores in self.by_definition().items()
         }
+
+    def usage(self) -> dict[str, Usage]:
+        """What judging each definition cost; those that ask no judge are left out."""
+        found = {key: usage(scores.values()) for key, scores in self.by_definition().items()}
+        return {key: used for key, used in found.items() if used}
 
     def slices(self) -> dict[str, list[str]]:
         """Question ids by slice, by origin (`origin:synthetic`) and by split (`split:held_out`)."""
@@ -109,6 +153,11 @@ class RunResult:
             },
             "definitions": {key: definition.card() for key, definition in self.definitions.items()},
             "judge": asdict(self.judge) if self.judge else None,
+            "drift": asdict(self.drift) if self.drift else None,
+            "usage": {
+                "run": asdict(total) if (total := usage(self.scores)) else None,
+                "definitions": {key: asdict(used) for key, used in self.usage().items()},
+            },
             "environment": dict(self.environment),
             "calls": {kind: dict(counts) for kind, counts in self.calls.items()},
             "started": self.started,
@@ -188,6 +237,9 @@ def _write_parquet(path: Path, scores: Sequence[Score]) -> None:
             ("judge", pyarrow.struct(list(judge.items()))),
             *((name, whole) for name in ("calls", "cached", "repaired", "tokens")),
             *((name, number) for name in ("cost", "seconds")),
+            *((name, whole) for name in ("samples", "samples_failed")),
+            ("spread", number),
+            ("flaky", pyarrow.bool_()),
         ]
     )
     rows = [asdict(score) for score in scores]
@@ -198,14 +250,19 @@ def _write_parquet(path: Path, scores: Sequence[Score]) -> None:
 
 
 def _write_table(path: Path, result: RunResult) -> None:
-    """One row a question: what a person reads beside the means. An empty cell is a score without a value."""
+    """One row a question: what a person reads beside the means. An empty cell is a score without a value. Judgements of
+    several samples have their spread, and whether they are flaky, in columns of their own."""
     import csv
 
     scores = result.by_definition()
     records = {record.question_id: record for record in result.records}
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
-        rows.writerow(["id", "question", "slices", "answerable", "answer", "reference_answer", "refused", *scores])
+        sampled = [key for key in scores if any(score.samples > 1 for score in scores[key].values())]
+        more = [f"{key} {what}" for key in sampled for what in ("spread", "flaky")]
+        rows.writerow(
+            ["id", "question", "slices", "answerable", "answer", "reference_answer", "refused", *scores, *more]
+        )
         for question in result.questions:
             record = records[question.id]
             rows.writerow(
@@ -218,5 +275,10 @@ def _write_table(path: Path, result: RunResult) -> None:
                     question.reference_answer,
                     record.refused,
                     *(scores[key][question.id].value for key in scores),
+                    *(cell for key in sampled for cell in _sampled(scores[key][question.id])),
                 ]
             )
+
+
+def _sampled(score: Score) -> tuple[float | None, bool | None]:
+    return (score.spread, score.flaky) if score.samples > 1 else (None, None)

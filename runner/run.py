@@ -14,12 +14,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from adapters.recording import RecordingError
 from runner import __version__, console, pipeline, results
 from runner.component import Component
 from runner.config import STAGES, Experiment, asked_judge, experiment, experiment_fingerprint, redacted, resolve
+from runner.drift import Drift, graded_again
 from runner.errors import ComponentError
 from runner.progress import Progress
-from runner.results import Mean, RunResult
+from runner.record import recording_file, replay
+from runner.results import Mean, RunResult, Usage, usage
 from runner.scoring import failures, score
 from runner.store import StageStore
 
@@ -34,7 +37,8 @@ if TYPE_CHECKING:
 class Outcome:
     """What is left of a run when its process ends: small enough to send between processes.
 
-    judge: fingerprint of the judge, None where none was asked; judged: keys of the definitions that asked it. errors
+    judge: fingerprint of the judge, None where none was asked; judged: keys of the definitions that asked it. usage:
+    what that cost, None where none was asked. drift: the judge on its frozen sample, None where it has none. errors
     counts the questions without an answer. run_id, and ui (the command that opens the tracking UI), are None where
     tracking is off. notes are sentences for the person who started it.
     """
@@ -47,6 +51,8 @@ class Outcome:
     fingerprints: Mapping[str, str]
     judge: str | None
     judged: frozenset[str]
+    usage: Usage | None
+    drift: Drift | None
     table: tuple[str, ...]
     lower_is_better: frozenset[str]
     errors: int
@@ -57,22 +63,34 @@ class Outcome:
     notes: tuple[str, ...]
 
 
-def run(config: DictConfig | Mapping[str, Any], choices: Mapping[str, str], folder: Path) -> Outcome:
+def run(
+    config: DictConfig | Mapping[str, Any], choices: Mapping[str, str], folder: Path, record_to: str | None = None
+) -> Outcome:
     """Run one experiment, write its result folder, and track it.
 
-    choices: the option chosen in each config group. folder: where the result folder is made. Raises ParibusError for
-    what a person can mend; the tracked run is then FAILED with the reason.
+    choices: the option chosen in each config group. folder: where the result folder is made. record_to: the recording
+    to write, empty = in the result folder, and then the scores must come out of it again; None = the judge decides
+    whether there is one. Raises ParibusError for what a person can mend; the tracked run is then FAILED with the
+    reason.
     """
     plain = resolve(config)
     built = experiment(plain)
     judge = asked_judge(built)
     test_set = built.dataset.load()
 
+    recording = folder / results.RECORDING if record_to is None else recording_file(judge, record_to, folder)
+
     def measure() -> RunResult:
-        return _measure(built, plain, choices, test_set, judge, folder)
+        return _measure(built, plain, choices, test_set, judge, folder, recording)
+
+    def whole(result: RunResult) -> RunResult:
+        _whole(result, judge, folder)
+        if record_to is not None:
+            replay(built, result, recording)
+        return result
 
     if not built.tracking.enabled:
-        return _outcome(built, _whole(measure(), judge, folder), folder, None, None)
+        return _outcome(built, whole(measure()), folder, None, None)
     from runner.tracking import Tracker, ui_command
 
     tracker = Tracker(built.tracking)
@@ -82,21 +100,28 @@ def run(config: DictConfig | Mapping[str, Any], choices: Mapping[str, str], fold
         result = measure()
         baseline = tracker.load_baseline(built.trial.baseline_run_id) if built.trial.baseline_run_id else None
         handle.log(result, folder, baseline)
-        _whole(result, judge, folder)
+        whole(result)
     return _outcome(built, result, folder, handle.run_id, ui_command(built.tracking))
 
 
 def _whole(result: RunResult, judge: Judge | None, folder: Path) -> RunResult:
-    """`result`, unless its scores say little about the system: no question has an answer, or the judge's budget ended
-    before all was judged. Raises ComponentError."""
+    """`result`, unless its scores say little about the system: no question has an answer, the judge's budget ended
+    before all was judged, or nothing could be judged. Raises ComponentError."""
     errors = [record.error for record in result.records if record.error]
     if len(errors) == len(result.records):
         raise ComponentError(f"no question of {len(errors)} was answered; the first: {errors[0]}. Records: {folder}")
     if judge and judge.spent:
         missing = sum(score.status == "failed" for score in result.scores)
         raise ComponentError(
-            f"judge.{judge.spent}: {missing} scores are missing. What was paid for is kept: the same command with more "
+            f"judge.{judge.spent}. Scores missing: {missing}. What was paid for is kept: the same command with more "
             f"goes on from there. So far: {folder}"
+        )
+    judged = [score for score in result.scores if result.definitions[score.definition].calls != "0"]
+    failed = [score for score in judged if score.status == "failed"]
+    if failed and not any(score.status == "computed" for score in judged):
+        raise ComponentError(
+            f"nothing could be judged: {len(failed)} scores failed; the first: {failed[0].definition} of "
+            f"{failed[0].question_id}: {failed[0].reason}. Records: {folder}"
         )
     return result
 
@@ -108,16 +133,20 @@ def _measure(
     test_set: TestSet,
     judge: Judge | None,
     folder: Path,
+    recording: Path,
 ) -> RunResult:
     began, started = perf_counter(), datetime.now(UTC)
     store = StageStore(built.tracking.root / "store")
     progress = Progress(_name(built))
     records = pipeline.records(built, test_set, store, progress)
     scorers = built.metrics.scorers()
-    recording = folder / results.RECORDING
-    scores = score(
-        scorers, test_set.questions, records, judge, recording=recording, progress=progress, tell=console.note
-    )
+    drift = graded_again(judge, scorers, progress) if judge and judge.frozen else None
+    try:
+        scores = score(
+            scorers, test_set.questions, records, judge, recording=recording, progress=progress, tell=console.note
+        )
+    except RecordingError as error:
+        raise ComponentError(str(error)) from None
     result = RunResult(
         name=_name(built),
         config=redacted(plain),
@@ -133,6 +162,7 @@ def _measure(
         started=started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         seconds=perf_counter() - began,
         judge=judge.card if judge else None,
+        drift=drift,
     )
     results.write(result, folder)
     return result
@@ -159,7 +189,9 @@ def _outcome(built: Experiment, result: RunResult, folder: Path, run_id: str | N
         fingerprints={key: definition.fingerprint for key, definition in result.definitions.items()},
         judge=result.judge.fingerprint if result.judge else None,
         judged=frozenset(score.definition for score in result.scores if score.judge),
-        table=tuple(built.metrics.table),
+        usage=usage(result.scores),
+        drift=result.drift,
+        table=tuple(built.metrics.shown),
         lower_is_better=frozenset(key for key, d in result.definitions.items() if d.direction == "lower"),
         errors=sum(record.error is not None for record in result.records),
         dataset=result.dataset,
@@ -204,7 +236,16 @@ def _judge_notes(built: Experiment, result: RunResult) -> list[str]:
     for key, failed in failures(result.scores).items():
         of = len(result.questions)
         notes.append(f"{key}: {len(failed)} of {of} failed; the first: {failed[0].question_id}: {failed[0].reason}")
-    return notes
+    for key, scores in result.by_definition().items():
+        sampled = [score for score in scores.values() if score.samples > 1]
+        if flaky := [score.question_id for score in sampled if score.flaky]:
+            notes.append(
+                f"{key}: {len(flaky)} of {len(sampled)} questions are flaky: a verdict flips between "
+                f"{sampled[0].samples} samples ({', '.join(flaky[:5])}{', ...' if len(flaky) > 5 else ''})"
+            )
+        elif sampled:
+            notes.append(f"{key}: no question of {len(sampled)} is flaky in {sampled[0].samples} samples")
+    return [str(result.drift), *notes] if result.drift else notes
 
 
 def environment(built: Experiment) -> dict[str, Any]:

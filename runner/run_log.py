@@ -16,8 +16,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adapters.schema import to_json
 from runner.config import flatten, redacted
-from runner.results import Mean, RunResult
+from runner.drift import Drift, Standing, moved_between
+from runner.results import Mean, RunResult, usage
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -25,7 +27,10 @@ PARAM_LIMIT, TAG_LIMIT, NAME_LIMIT = 6_000, 8_000, 200
 """Characters. MLflow cuts longer params and tags with a warning only. It allows 250 for a name; ours leave room for
 prefixes."""
 
-PREFIXES = ("n", "failed", "not_applicable", "baseline", "delta", "choice", "runs")
+STANDING = "paribus.drift.standing"
+"""The tag with runner.drift.Standing."""
+
+PREFIXES = ("n", "failed", "not_applicable", "baseline", "delta", "choice", "runs", "drift", "flaky", "usage")
 """First parts of the names that tracking makes itself; no definition key maps to a name that begins with one."""
 
 _ESCAPE = re.compile(r"_at_|_x([0-9a-f]*)_")
@@ -70,7 +75,7 @@ def safe_artifact_name(id: str) -> str:
 @dataclass(frozen=True)
 class BaselineView:
     """What a baseline run logged, by definition key. A definition without a mean is not in `means`, one that asked no
-    judge is not in `judges`.
+    judge is not in `judges`. standing: where the judge stood on its frozen sample; None where it was not measured.
     """
 
     run_id: str
@@ -79,6 +84,7 @@ class BaselineView:
     fingerprints: Mapping[str, str]
     judges: Mapping[str, str]
     dataset_checksum: str
+    standing: Standing | None = None
 
 
 @dataclass
@@ -137,11 +143,32 @@ def described(result: RunResult, folder: Path) -> RunLog:
             log.metrics[name] = mean.value
         else:
             log.tag(f"paribus.no_value.{name}", _why_none(result, key, mean))
+    if used := usage(result.scores):
+        log.metrics |= {f"usage/{kind}": float(n) for kind, n in asdict(used).items() if n is not None}
     for key, judge in _judges(result).items():
         log.tag(f"paribus.judge.{metric_name(key)}", judge)
     if result.judge:
         log.tag("paribus.judge", json.dumps(asdict(result.judge), ensure_ascii=False))
+    for key, scores in result.by_definition().items():
+        if any(score.samples > 1 for score in scores.values()):
+            log.metrics[f"flaky/{metric_name(key)}"] = float(sum(score.flaky for score in scores.values()))
+    if result.drift:
+        _describe_drift(log, result.drift)
     return log
+
+
+def _describe_drift(log: RunLog, drift: Drift) -> None:
+    log.tag("paribus.drift", str(drift))
+    if standing := drift.standing:
+        log.tag(STANDING, to_json(standing))
+    figures = {
+        "n": drift.n,
+        "verdicts": drift.verdicts,
+        "scores_equal": drift.equal,
+        "verdicts_equal": drift.verdicts_equal,
+        "mean_difference": drift.mean_difference,
+    }
+    log.metrics |= {f"drift/{name}": float(figure) for name, figure in figures.items() if figure is not None}
 
 
 def _why_none(result: RunResult, key: str, mean: Mean) -> str:
@@ -164,6 +191,7 @@ def compare(log: RunLog, result: RunResult, baseline: BaselineView) -> None:
     under the same judge; for others a tag says what differs."""
     checksum, judges = str(result.dataset.get("checksum")), _judges(result)
     same_data = checksum == baseline.dataset_checksum
+    moved = moved_between(baseline.standing, result.drift.standing if result.drift else None)
     differ = [] if same_data else [f"dataset: {checksum}, in the baseline {baseline.dataset_checksum}"]
     for key, mean in result.means().items():
         if key not in baseline.means or mean.value is None:
@@ -174,6 +202,8 @@ def compare(log: RunLog, result: RunResult, baseline: BaselineView) -> None:
             ("number of questions", mean.n, baseline.counts.get(key)),
         )
         faults = [f"{key}: {part} {ours}, in the baseline {theirs}" for part, ours, theirs in parts if ours != theirs]
+        if moved and key in judges:
+            faults.append(f"{key}: {moved}")
         differ += faults
         if same_data and not faults:
             name = metric_name(key)

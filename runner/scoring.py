@@ -21,6 +21,8 @@ Pair = tuple[Question, Record]
 Job = tuple[JudgedScorer, Question, Record]
 """One score to be measured."""
 
+STOP_SECONDS = 10.0
+"""How long a stopped run is waited for."""
 MEASUREMENTS_PER_CALL = 4
 """Measurements at once for each call in flight: most wait for their own earlier calls."""
 
@@ -44,9 +46,11 @@ def score(
     cannot be computed here.
 
     May be called from a running event loop, from any thread and in any worker process. Raises ValueError for judged
-    definitions without a judge.
+    definitions without a judge, and for two records of one question.
     """
     by_question = {record.question_id: record for record in records}
+    if len(by_question) < len(records):
+        raise ValueError("several records have one question_id; give one record a question")
     pairs = [
         (question, by_question.get(question.id) or Record(question.id, error="the system returned no record"))
         for question in questions
@@ -58,17 +62,19 @@ def score(
             judged.append(scorer)
         else:
             found[scorer.key] = [_plain(scorer, *pair) for pair in pairs]
+    if judged and judge is None:
+        raise ValueError(f"{judged[0].key} asks a judge, and none is given")
     ready: list[JudgedScorer] = []
     for scorer in judged:
         try:
             scorer.prepare()
+            if scorer.embeds and judge and judge.card.embeddings is None:
+                raise Unavailable("it needs embeddings, and the judge has none; set judge.embeddings")
             ready.append(scorer)
         except Unavailable as error:
             tell(f"{scorer.key}: not computed: {error}")
             found[scorer.key] = [scorer.failed(record, str(error)) for _, record in pairs]
-    if ready:
-        if judge is None:
-            raise ValueError(f"{ready[0].key} asks a judge, and none is given")
+    if ready and judge:
         found |= in_own_loop(_judged(ready, pairs, judge, recording, progress or Progress()))
     return tuple(score for scorer in scorers for score in found[scorer.key])
 
@@ -103,21 +109,28 @@ async def _judged(
 async def measured(jobs: Sequence[Job], bench: Bench, progress: Progress, stage: str) -> list[Score]:
     """The score of each job, in order, measured at once within the judge's limit on calls in flight. stage: for the
     progress line."""
-    work = iter(progress.over(stage, list(enumerate(jobs))))
+    work = iter(list(enumerate(jobs)))
     found: dict[int, Score] = {}
+    # One tick starts the clock, then one for each score: most jobs are begun at once, which says nothing of the rate.
+    ticks = progress.over(stage, range(len(jobs)))
+    next(ticks, None)
     async with asyncio.TaskGroup() as group:
         for _ in range(min(len(jobs), MEASUREMENTS_PER_CALL * bench.judge.concurrency)):
-            group.create_task(_work(work, bench, found))
+            group.create_task(_work(work, bench, found, ticks))
             await asyncio.sleep(0)  # else all write their first prompts before the first call goes out
     return [found[place] for place in range(len(jobs))]
 
 
-async def _work(work: Iterator[tuple[int, Job]], bench: Bench, found: dict[int, Score]) -> None:
+async def _work(work: Iterator[tuple[int, Job]], bench: Bench, found: dict[int, Score], ticks: Iterator[int]) -> None:
     for place, (scorer, question, record) in work:
         try:
             found[place] = await scorer.measure(question, record, bench)
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            task = asyncio.current_task()
+            if task and task.cancelling():
+                raise
             found[place] = scorer.failed(record, f"{type(error).__name__}: {error}")
+        next(ticks, None)
 
 
 def in_own_loop(work: Coroutine[Any, Any, T]) -> T:
@@ -128,16 +141,32 @@ def in_own_loop(work: Coroutine[Any, Any, T]) -> T:
     except RuntimeError:
         return asyncio.run(work)
     ends: list[T | BaseException] = []
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
+
+    async def noted() -> T:
+        running.append((asyncio.get_running_loop(), asyncio.current_task()))
+        return await work
 
     def apart() -> None:
         try:
-            ends.append(asyncio.run(work))
+            ends.append(asyncio.run(noted()))
         except BaseException as error:
             ends.append(error)
 
     thread = Thread(target=apart, name="paribus-judge", daemon=True)
     thread.start()
-    thread.join()
+    outer = asyncio.current_task()
+    try:
+        while thread.is_alive():
+            thread.join(0.1)
+            if outer and outer.cancelling():  # by asyncio's own handler of Ctrl-C, which waits for this loop
+                raise asyncio.CancelledError
+    except BaseException:
+        for loop, task in running:  # whoever stops the cell stops the judge
+            if task:
+                loop.call_soon_threadsafe(task.cancel)
+        thread.join(STOP_SECONDS)
+        raise
     (end,) = ends
     if isinstance(end, BaseException):
         raise end

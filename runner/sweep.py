@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from runner.config import Tracking, asked_judge, experiment, fingerprints
+from runner.drift import Standing, moved_between
 from runner.errors import ParibusError, StoreError
 from runner.plan import Composed, Plan, PlannedRun, Variable, plan
 from runner.run import Outcome
@@ -154,7 +155,14 @@ def _row(planned: PlannedRun, outcome: Outcome | Exception, baseline: Outcome | 
     if outcome.judge != baseline.judge and outcome.judged & set(same):
         same = [key for key in same if key not in outcome.judged]
         differ = "judged definitions: another judge than the baseline's"
+    elif outcome.judged & set(same) and (moved := moved_between(_standing(baseline), _standing(outcome))):
+        same = [key for key in same if key not in outcome.judged]
+        differ = f"judged definitions: {moved}"
     return Row(planned, outcome, None, paired_differences(before, values(outcome.folder), same), differ)
+
+
+def _standing(outcome: Outcome) -> Standing | None:
+    return outcome.drift.standing if outcome.drift else None
 
 
 def sweep_table(result: SweepResult) -> list[dict[str, Any]]:

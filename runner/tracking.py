@@ -28,11 +28,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from adapters.schema import from_json
 from runner.config import Tracking, Trial, redacted
+from runner.drift import Standing
 from runner.errors import ParibusError, StoreError
 from runner.results import RunResult
 from runner.run_log import (
     NAME_LIMIT,
+    STANDING,
     TAG_LIMIT,
     BaselineView,
     Rows,
@@ -234,6 +237,7 @@ class Tracker:
             fingerprints,
             tagged("paribus.judge."),
             tags["paribus.dataset.checksum"],
+            from_json(Standing, tags[STANDING]) if STANDING in tags else None,
         )
 
     def _send(self, run_id: str, log: RunLog, result: RunResult | None = None, folder: Path | None = None) -> None:

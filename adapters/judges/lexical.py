@@ -75,8 +75,8 @@ class LexicalJudge(TaskJudge):
         return _found(task)
 
     def warnings(self, generator_model: str | None) -> tuple[str, ...]:
-        """How far it agrees with people."""
-        return (AGREEMENT,)
+        """How far it agrees with people, and what its vectors cannot tell."""
+        return (AGREEMENT, *super().warnings(generator_model))
 
 
 @cache

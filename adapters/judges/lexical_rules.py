@@ -6,6 +6,7 @@ What they share by stem is counted; numbers, negations and names are compared wh
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect
 from collections.abc import Sequence
@@ -89,11 +90,31 @@ UNITS: dict[str, tuple[str, float]] = {
 }
 """Spelling -> what it measures, and how many of that dimension's first unit it is."""
 
+MONTHS = frozenset(  # not May, which is mostly a verb
+    _spelled("january february march april june july august september october november december")
+)
+_POLES: dict[str, re.Pattern[str]] = {
+    pole: re.compile(rf"\b(?:{said})\b", re.IGNORECASE)
+    for pole, said in {
+        "up": "rose|risen|rises|increased|increases|grew|grown|climbed",
+        "down": "fell|fallen|falls|decreased|decreases|declined|dropped|shrank",
+        "at least": "at least|no less than|no fewer than|a minimum of",
+        "at most": "at most|no more than|a maximum of",
+    }.items()
+}
+OPPOSITES = (("up", "down"), ("at least", "at most"))
+_CHANGED = frozenset(
+    word for pole in ("up", "down") for word in _spelled(_POLES[pole].pattern[5:-3].replace("|", " "))
+)
+
 _SOUND = re.compile(r"[^\W_]")
 _GLUED = re.compile(r"(\d)(km|cm|mm|kg|mg|ml|gb|mb|tb|kb|kw|mw|hrs?|mins?)\b", re.IGNORECASE)
 _WORKING = re.compile(r"\b(business|working)[ -](days?)\b", re.IGNORECASE)
+_FREE = re.compile(r"\b(?:costs? nothing|(?:is|are) free of charge|(?:is|are) for free)\b", re.IGNORECASE)
 _TOKEN = re.compile(
-    r"(?:business|working)_days?|\d+(?:,\d{3})+(?:\.\d+)?|\d+\.\d+|[^\W_]+(?:'[^\W_]+)*|[%$€]", re.IGNORECASE
+    r"(?:business|working)_days?|(?<!\d)\d{1,2}:\d{2}(?!\d)|(?<![\d/])\d+/\d+(?![\d/])|\d+(?:\.\d+){2,}"
+    r"|(?:(?<![^\s(])-)?(?:\d+(?:,\d{3})+(?:\.\d+)?|\d+\.\d+|\d+(?![^\W_]))|[^\W_]+(?:'[^\W_]+)*|[%$€]",
+    re.IGNORECASE,
 )
 _MODEL = re.compile(r"[^\W\d_]+\d+\w*")
 
@@ -112,7 +133,8 @@ class Passage:
     """What the rules see of a text.
 
     words: all, in small letters. stems: of its content words, quantities left out. negated: stems that a negator stands
-    before. names: capitalised words inside the text, in small letters. models: model numbers such as R2.
+    before. names: capitalised words inside the text, in small letters. models: model numbers such as R2. first: the word
+    that it begins with, where it may be a name. poles: directions and bounds ("up", "at least").
     """
 
     text: str
@@ -122,6 +144,8 @@ class Passage:
     quantities: tuple[Quantity, ...]
     names: frozenset[str]
     models: frozenset[str]
+    first: frozenset[str]
+    poles: frozenset[str]
 
     def __add__(self, other: Passage) -> Passage:
         return Passage(
@@ -132,6 +156,8 @@ class Passage:
             self.quantities + other.quantities,
             self.names | other.names,
             self.models | other.models,
+            self.first | other.first,
+            self.poles | other.poles,
         )
 
 
@@ -153,12 +179,13 @@ def sentences(text: str) -> list[str]:
 @lru_cache(maxsize=2048)
 def passage(text: str) -> Passage:
     """What the rules see of `text`."""
-    tokens = _TOKEN.findall(_GLUED.sub(r"\1 \2", _WORKING.sub(r"\1_\2", well_formed(text).replace("’", "'"))))
+    plain = _FREE.sub("costs 0 dollars", well_formed(text).replace("’", "'").replace("−", "-"))
+    tokens = _TOKEN.findall(_GLUED.sub(r"\1 \2", _WORKING.sub(r"\1_\2", plain)))
     lower = [token.lower() for token in tokens]
     quantities, used = _quantities(lower)
     content = [
         (place, stem)
-        for place, stem in enumerate(_stemmer().stemWords(lower))
+        for place, stem in enumerate(_stemmer().stemWords(["rose" if word in _CHANGED else word for word in lower]))
         if place not in used and lower[place] not in STOPWORDS and not _negates(lower[place])
     ]
     places = [place for place, _ in content]
@@ -176,11 +203,20 @@ def passage(text: str) -> Passage:
         negated=frozenset(negated),
         quantities=tuple(quantities),
         names=frozenset(
-            token.lower()
-            for token in tokens[1:]
-            if token[0].isupper() and len(token) > 1 and token.lower() not in STOPWORDS
+            token.lower() for place, token in enumerate(tokens) if _is_name(token) and (place or token.isupper())
         ),
         models=frozenset(token for token in lower if _MODEL.fullmatch(token)),
+        first=frozenset(token.lower() for token in tokens[:1] if _is_name(token)),
+        poles=frozenset(pole for pole, said in _POLES.items() if said.search(plain)),
+    )
+
+
+def _is_name(token: str) -> bool:
+    return (
+        token[0].isupper()
+        and len(token) > 1
+        and token.lower() not in STOPWORDS | UNITS.keys() | NUMBER_WORDS.keys()
+        and not _negates(token.lower())
     )
 
 
@@ -204,14 +240,15 @@ def held(claim: str, text: str) -> Held:
     wanted = passage(claim)
     if not wanted.stems:
         return Held("absent", "the claim has no content word", 0.0)
-    unnamed = wanted.names - words(text)
+    known = frozenset().union(wanted.names, *(window.names for window in windows(text)))
+    unnamed = (wanted.names | (wanted.first & known)) - words(text)
     # What names nothing that the text knows is compared by the rest of it.
     rest = wanted.stems - set(_stemmer().stemWords(sorted(unnamed))) or wanted.stems
     best: dict[str, Held] = {"absent": Held("absent", "no sentence shares a content word with it", 0.0)}
     for window in windows(text):
         if wanted.stems.isdisjoint(window.stems):
             continue
-        judged = _compared(wanted, rest, unnamed, window)
+        judged = _compared(wanted, rest, unnamed, known, window)
         if judged.word not in best or judged.share > best[judged.word].share:
             best[judged.word] = judged
     supported, contradicted = best.get("supported"), best.get("contradicted")
@@ -226,7 +263,9 @@ def shared(text: str, other: str) -> float:
     return len(wanted & passage(other).stems) / len(wanted) if wanted else 0.0
 
 
-def _compared(claim: Passage, rest: frozenset[str], unnamed: frozenset[str], window: Passage) -> Held:
+def _compared(
+    claim: Passage, rest: frozenset[str], unnamed: frozenset[str], known: frozenset[str], window: Passage
+) -> Held:
     common = claim.stems & window.stems
     equal = [mine for mine in claim.quantities if any(_equal(mine, theirs) for theirs in window.quantities)]
     topic = len(common & rest) / len(rest)
@@ -240,11 +279,19 @@ def _compared(claim: Passage, rest: frozenset[str], unnamed: frozenset[str], win
             if mine.of and mine not in equal and theirs:
                 differs = f"it says {mine.said}, not {theirs[0].said}".replace("_", " ")
                 return Held("contradicted", f"{differs}: {seen}", share)
+        for pair in OPPOSITES:
+            mine, theirs = claim.poles.intersection(pair), window.poles.intersection(pair)
+            if len(mine) == len(theirs) == 1 and mine != theirs:
+                differs = f"it says “{min(theirs)}”, not “{min(mine)}”"
+                return Held("contradicted", f"{differs}: {seen}", share)
         if bool(claim.negated & common) != bool(window.negated & common):
             return Held("contradicted", f"only one of the two is a denial: {seen}", share)
-    others = window.names - claim.words
+    others = (window.names | (window.first & known)) - claim.words
     if unnamed and others and topic >= TOPIC:
         return Held("contradicted", f"it names {_listed(unnamed)}, not {_listed(others)}: {seen}", share)
+    begins, other = claim.first - window.words, window.first - claim.words
+    if begins and other and len(window.first) == 1:
+        return Held("absent", f"it is about {_listed(other)}, not {_listed(begins)}: {seen}", share)
     if share >= ENOUGH and len(equal) == len(claim.quantities) and not unnamed:
         return Held("supported", seen, share)
     return Held("absent", f"{seen}, which is too little" if share < ENOUGH else f"{seen}, the rest is not there", share)
@@ -259,6 +306,12 @@ def _quantities(words: Sequence[str]) -> tuple[list[Quantity], set[int]]:
         value, after = _number(words, place)
         if value is None:
             place += 1
+            continue
+        if of := _written(words, place, after):
+            start = place - 1 if of in MONTHS else place
+            found.append(Quantity(value, of, " ".join(words[start:after])))
+            used.update(range(start, after))
+            place = after
             continue
         following = words[after] if after < len(words) else ""
         unit = UNITS.get(following)
@@ -286,9 +339,9 @@ def _quantities(words: Sequence[str]) -> tuple[list[Quantity], set[int]]:
 def _number(words: Sequence[str], place: int) -> tuple[float | None, int]:
     """The number that begins at `place` ("3.5 million", "twenty four") and the place after it."""
     word = words[place]
-    if word[0].isdecimal() and word.isascii():
+    if word.lstrip("-")[:1].isdecimal() and word.isascii():
         try:
-            value = float(word.replace(",", ""))
+            value = _value(word, place > 0 and words[place - 1] == "version")
         except ValueError:
             return None, place
     elif word in NUMBER_WORDS:
@@ -304,14 +357,50 @@ def _number(words: Sequence[str], place: int) -> tuple[float | None, int]:
     return value, place
 
 
+def _value(word: str, version: bool) -> float:
+    """Raises ValueError for what is no number."""
+    if ":" in word:
+        hours, minutes = word.split(":")
+        return 60.0 * int(hours) + int(minutes)
+    if "/" in word:
+        above, below = map(int, word.split("/"))
+        return above / below if below else math.inf
+    if version or word.count(".") > 1:
+        return sum(int(part) / 1000**place for place, part in enumerate(word.split(".")))
+    return float(word.replace(",", ""))
+
+
+def _written(words: Sequence[str], place: int, after: int) -> str:
+    """What the number between two places measures by the way it is written, or ""."""
+    word, before = words[place], words[place - 1] if place else ""
+    following = words[after] if after < len(words) else ""
+    if ":" in word:
+        return "time"
+    if "/" in word:
+        return "fraction"
+    if before == "version" or word.count(".") > 1:
+        return "version"
+    if following in UNITS or not word.isdecimal():
+        return ""
+    if before in MONTHS and int(word) <= 31:
+        return before
+    # 9 to 17
+    behind = following in ("to", "until") and after + 1 < len(words) and words[after + 1].isdecimal()
+    ahead = before in ("to", "until") and place > 1 and words[place - 2].isdecimal()
+    return "range" if (behind or ahead) and not (following.isalpha() and following not in STOPWORDS) else ""
+
+
 def _equal(mine: Quantity, theirs: Quantity) -> bool:
     # A bare number ("it costs 5") is equal to any of its size.
+    for share, other in ((mine, theirs), (theirs, mine)):
+        if share.of == "percent" and other.of in ("", "fraction") and isclose(share.value, 100 * other.value):
+            return True
     return isclose(mine.value, theirs.value, rel_tol=1e-9) and (mine.of == theirs.of or not mine.of or not theirs.of)
 
 
 def _kind(quantity: Quantity) -> str:
-    """What two quantities must share to contradict each other: 5 days are not 5 business days."""
-    return "seconds" if quantity.of == "business days" else quantity.of
+    """What two quantities must share to contradict each other: 5 days are not 5 business days, nor dollars euros."""
+    return {"business days": "seconds", "dollars": "money", "euros": "money"}.get(quantity.of, quantity.of)
 
 
 def _negates(word: str) -> bool:

@@ -61,18 +61,22 @@ def pinned(model: str) -> bool:
 
 def model_warnings(model: str, revision: str | None, generator_model: str | None) -> tuple[str, ...]:
     """What a person should know before believing this model as a judge of answers that `generator_model` wrote."""
-    told = []
-    if not revision and not pinned(model):
-        told.append(
-            f"judge model {model!r} is an alias: other weights may answer to it tomorrow. Write {_instead(model)}"
-        )
+    told = family_warnings(model, generator_model)
+    if revision or pinned(model):
+        return told
+    alias = f"judge model {model!r} is an alias: other weights may answer to it tomorrow. Write {_instead(model)}"
+    return (alias, *told)
+
+
+def family_warnings(model: str, generator_model: str | None) -> tuple[str, ...]:
+    """What `model_warnings` says of the families of judge and generator."""
     shared = family(model) & family(generator_model) if generator_model else frozenset()
-    if shared:
-        told.append(
-            f"judge {model!r} and generator {generator_model!r} are of one family ({', '.join(sorted(shared))}): "
-            "models tend to prefer their own answers. Choose a judge of another family"
-        )
-    return tuple(told)
+    if not shared:
+        return ()
+    return (
+        f"judge {model!r} and generator {generator_model!r} are of one family ({', '.join(sorted(shared))}): "
+        "models tend to prefer their own answers. Choose a judge of another family",
+    )
 
 
 def _bare(model: str) -> str:
@@ -83,8 +87,11 @@ def _instead(model: str) -> str:
     for name in family(model) & DATED.keys() if ":" not in model else ():
         return f"the dated name that its provider lists, like {DATED[name]}, or say in judge.revision what it is"
     stem = re.sub(r":?latest$", "", model).rstrip(":-") or model
-    full = f"{stem}-q4_K_M" if ":" in stem else f"{stem}:7b-instruct-q4_K_M"
+    # Of a name that says nothing, no size can be made up.
+    sized = ":" in stem or re.search(r"\d+b(?![a-z0-9])", stem.lower())
+    full = f"{stem}-q4_K_M" if sized else f"{stem}:7b-instruct-q4_K_M"
+    like = f", like {full}" if sized or family(model) & FAMILIES.keys() else ""
     return (
-        f"the full tag with its quantisation, like {full}, or the digest of the weights (`ollama list`, or the commit "
+        f"the full tag with its quantisation{like}, or the digest of the weights (`ollama list`, or the commit "
         "of the repository) into judge.revision"
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from adapters.judge import Call, Judge, JudgeFault, Reply
-from adapters.judges.model_names import model_warnings
+from adapters.judges.model_names import family_warnings
 from adapters.recording import Recording, RecordingError, load, text_hash
 from adapters.schema import JudgeCard
 
@@ -36,6 +36,20 @@ class ReplayJudge(Judge):
         rounds = self.card.settings.get("repair_rounds", 0)
         return rounds if isinstance(rounds, int) else 0
 
+    @property
+    def repeats(self) -> int:
+        """That of the judge that was recorded, whose samples are in the recording."""
+        samples = self.card.settings.get("samples", 1)
+        return samples if isinstance(samples, int) else 1
+
+    def anew(self) -> Judge:
+        """See Judge; raises JudgeFault, always."""
+        raise JudgeFault("a recording says what it said before, so it cannot show whether the judge moved")
+
+    def check(self) -> None:
+        """See Judge."""
+        self._read()
+
     async def ask(self, call: Call) -> Reply:
         """The recorded reply. Raises JudgeFault where there is none."""
         recorded = self._read().replies.get(call.key)
@@ -52,11 +66,12 @@ class ReplayJudge(Judge):
         return [vectors[text_hash(text)] for text in texts]
 
     def warnings(self, generator_model: str | None) -> tuple[str, ...]:
-        """Those of the recorded model, and whether a line of the recording is lost."""
+        """Whether a line of the recording is lost, and whether the recorded model is of the generator's family; that
+        its name is an alias was said when it was recorded, and no other weights can answer now."""
         lost = (self._recording.lost,) if self._recording.lost else ()
         if self.card.provider != "openai":
             return lost
-        return lost + model_warnings(self.card.model, self.card.revision, generator_model)
+        return lost + family_warnings(self.card.model, generator_model)
 
     def _read(self) -> Recording:
         try:

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from adapters.judge import Call, Judge, Reply
-from adapters.judges.vectors import hashed
+from adapters.judges.vectors import WARNING, hashed
 from adapters.tasks import Findings, Task
 
 
@@ -22,6 +22,10 @@ class TaskJudge(Judge):
         """The findings as JSON, or as text where the call has no schema. No tokens are spent. Raises JudgeFault."""
         written = call.write(self.findings(call.task(), call))
         return Reply(written if isinstance(written, str) else json.dumps(written), 0, 0, "stop", self.card.model)
+
+    def warnings(self, generator_model: str | None) -> tuple[str, ...]:
+        """What its vectors cannot tell."""
+        return (WARNING,)
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """See adapters.judges.vectors.hashed. Raises JudgeFault."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 from adapters.judge import JudgeFault
@@ -11,8 +12,13 @@ from adapters.sentences import well_formed
 
 HASHED = "hashed"
 """How configuration asks for these vectors."""
-CARD = "hashed words and word pairs, 4096 dimensions, 1"
-"""What a card says of them; the number at its end is raised when a vector may change."""
+CARD = f"hashed words and word pairs, 4096 dimensions, 1, scikit-learn {version('scikit-learn')}"
+"""What a card says of them; the number before the package is raised when a vector may change."""
+WARNING = (
+    "scores by embeddings (ragas/semantic_similarity, ragas/answer_relevancy, ragas/answer_correctness) compare hashed "
+    "words here, which have no meaning: a low one says that other words were used, not that something else was said"
+)
+"""What people should know before they read a similarity of such vectors as a finding."""
 
 
 def hashed(texts: Sequence[str]) -> list[list[float]]:

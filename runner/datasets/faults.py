@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -24,7 +24,7 @@ class Fields(BaseModel):
     advice: ClassVar[str] = ""
 
 
-F = TypeVar("F", bound=Fields)
+F = TypeVar("F", bound=BaseModel)
 
 
 def validated(kind: type[F], fields: Mapping[str, Any], prefix: str = "") -> tuple[F | None, list[str]]:
@@ -39,14 +39,17 @@ def validated(kind: type[F], fields: Mapping[str, Any], prefix: str = "") -> tup
 EXPECTED = {
     "string_type": "text",
     "list_type": "a list",
+    "tuple_type": "a list",
     "dict_type": "an object",
+    "model_type": "an object",
     "bool_type": "true or false",
     "int_type": "a whole number",
+    "float_type": "a number",
 }
 """What pydantic's error types ask for, in words."""
 
 
-def _sentence(fault: Any, prefix: str, fields: type[Fields]) -> str | None:
+def _sentence(fault: Any, prefix: str, fields: type[BaseModel]) -> str | None:
     """One fault that pydantic found, as a sentence; None where `unusable` has said it already."""
     kind, value, loc = fault["type"], fault["input"], fault["loc"]
     field = _dotted(prefix, loc)
@@ -55,18 +58,36 @@ def _sentence(fault: Any, prefix: str, fields: type[Fields]) -> str | None:
     if kind == "missing":
         return f"{field} is missing"
     if kind == "extra_forbidden":
-        known = tuple(fields.model_fields)
+        owner = _owner(fields, loc[:-1])
+        known = tuple(owner.model_fields)
         near = get_close_matches(str(loc[-1]), known, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        return f"{field} is not a known field{hint} (known: {', '.join(known)}){fields.advice}"
+        return f"{field} is not a known field{hint} (known: {', '.join(known)}){getattr(owner, 'advice', '')}"
     if kind in EXPECTED:
         quoted = f': write it in quotes, "{value}"' if loc[-1] in ("id", "doc_id") and type(value) is int else ""
         return f"{field} is {kind_of(value)}, expected {EXPECTED[kind]}{quoted}"
     context = fault.get("ctx", {})
     if kind == "greater_than_equal":
         return f"{field} is {value}, expected {context['ge']} or more"
+    if kind == "less_than_equal":
+        return f"{field} is {value}, expected {context['le']} or less"
     shape = excerpt(value) if isinstance(value, str) else kind_of(value)
     return f"{field} is {shape}, expected {context.get('error') or context.get('expected') or fault['msg']}"
+
+
+def _owner(fields: type[BaseModel], loc: Sequence[str | int]) -> type[BaseModel]:
+    """The model inside `fields` to which a place belongs."""
+    for name in loc:
+        if isinstance(name, str):
+            inner = [kind for kind in _inside(fields.model_fields[name].annotation) if isinstance(kind, type)]
+            fields = next(kind for kind in inner if issubclass(kind, BaseModel))
+    return fields
+
+
+def _inside(annotation: Any) -> Iterator[Any]:
+    yield annotation
+    for inner in get_args(annotation):
+        yield from _inside(inner)
 
 
 def unusable(value: Any, *loc: str | int) -> Iterator[str]:

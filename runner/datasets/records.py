@@ -161,6 +161,7 @@ def parse_question(
         faults.append("slice and slices are the same field; keep one")
     spans, wrong = _spans(fields.get("relevant"), corpus)
     faults += wrong
+    faults += _human(fields.get("human"), corpus)
     if fields.get("answerable") is False:
         graded = [span for span in spans if span.grade]
         faults += [
@@ -211,6 +212,23 @@ def _spans(raw: Any, corpus: Corpus) -> tuple[list[Span], list[str]]:
         if same.grade != span.grade:
             faults.append(f"{place}.grade is {span.grade}, but {earlier} is the same span with grade {same.grade}")
     return [span for _, span in first.values()], faults
+
+
+def _human(raw: Any, corpus: Corpus) -> list[str]:
+    """What is wrong with people's verdicts."""
+    if not isinstance(raw, dict):
+        return []
+    from adapters.judges.labels import HumanVerdicts
+
+    good, faults = validated(HumanVerdicts, raw, "human")
+    for name in ("claims", "reference_claims"):
+        for position, claim in enumerate((getattr(good, name) or ()) if good else ()):
+            evidence = [span.model_dump() for span in claim.evidence or ()]
+            faults += [
+                f"human.{name}[{position}].evidence{fault.removeprefix('relevant')}"
+                for fault in _spans(evidence, corpus)[1]
+            ]
+    return faults
 
 
 def _misplaced(label: SpanFields, document: str) -> list[str]:

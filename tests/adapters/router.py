@@ -45,6 +45,8 @@ QUESTION = Question(
     relevant=(Span("doc2", 0, len(PASSAGES[1])), Span("doc4", 0, len(PASSAGES[3]))),
     human={
         "answer": ANSWER,
+        "context": list(PASSAGES),
+        "reference": REFERENCE,
         "claims": [
             {"text": text, "verdict": verdict, "in_reference": verdict == SUPPORTED} for text, verdict in CLAIMS
         ],

@@ -704,7 +704,8 @@ def test_fifty_records_at_once_score_as_they_score_alone(definition: str) -> Non
             unlisted = definition in ("deepeval/contextual_recall", "deepeval/contextual_relevancy")
             count = len(call.record.context) if "contextual" in definition or "halluc" in definition else n % 4 + 1
             words = ["no" if (n + i) % 3 == 0 else "yes" for i in range(n % 5 + 1 if unlisted else count)]
-            return verdicts(*words, reason=f"of {n}", statement=f"unit {n}")
+            items = verdicts(*words, reason=f"of {n}")["verdicts"]
+            return {"verdicts": [{**item, "statement": f"unit {n}-{i}"} for i, item in enumerate(items)]}
 
         return said
 

@@ -11,6 +11,7 @@ import pytest
 from adapters import tasks as t
 from adapters.judges.lexical import AGREEMENT, LexicalJudge, claims
 from adapters.judges.lexical_rules import held, passage
+from adapters.judges.vectors import WARNING
 from tests.adapters.calls import CONTEXT, TASKS, found, words
 from tests.adapters.router import PASSAGES, QUESTION, record
 from tests.adapters.scripted import measure
@@ -170,7 +171,8 @@ def test_entities_are_names_models_and_quantities() -> None:
 
 
 def test_the_warning_gives_measured_figures() -> None:
-    assert JUDGE.warnings(None) == (AGREEMENT,)
+    assert JUDGE.warnings(None) == (AGREEMENT, WARNING)
+    assert "no meaning" in WARNING
     assert "weak" in AGREEMENT
     assert str(JUDGE.card.revision).startswith("1, ")
 

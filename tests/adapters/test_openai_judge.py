@@ -247,6 +247,7 @@ CHANGES: dict[str, Any] = {
     "strict": False,
     "repair_rounds": 0,
     "embeddings": "hashed",
+    "samples": 3,
 }
 SAME: dict[str, Any] = {
     "api_key_env": None,
@@ -254,6 +255,8 @@ SAME: dict[str, Any] = {
     "max_attempts": 9,
     "concurrency": 2,
     "call_seconds": 5.0,
+    "frozen": "frozen.json",
+    "drift_tolerance": 0.5,
     "cache": "off",
     "cache_file": "elsewhere.sqlite",
     "max_calls": 7,
@@ -355,6 +358,8 @@ def test_families_by_name(model: str, expected: str) -> None:
         ("qwen2.5:7b-instruct-q4_K_M", None, "Qwen/Qwen2.5-72B-Instruct", ["one family (qwen)"]),
         ("qwen2.5:7b-instruct-q4_K_M", None, "gpt-4o", []),
         ("gpt-4o", None, "azure/gpt-4.1-mini", ["alias", "one family (gpt)"]),
+        ("llama-3.1-8B", None, None, ["like llama-3.1-8B-q4_K_M"]),
+        ("m", None, None, ["Write the full tag with its quantisation, or the digest"]),
         ("my-model-q4_0", None, "my-model-q4_0", ["one family (my-model-q)"]),
     ],
 )

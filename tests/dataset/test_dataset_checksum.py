@@ -41,7 +41,9 @@ def sources(draw: st.DrawFn) -> tuple[Records, Records]:
             "origin": st.sampled_from(["real", "synthetic"]),
             "split": st.sampled_from(["tune", "held_out"]),
             "valid_until": st.dates().map(lambda day: day.isoformat()),
-            "human": metadata,
+            "human": st.fixed_dictionaries(
+                {"answer": filled}, optional={"declines": st.booleans(), "agreement": st.floats(0, 1)}
+            ),
             "metadata": metadata,
         },
     )
@@ -121,7 +123,7 @@ QUESTION = {
     "origin": "real",
     "split": "tune",
     "valid_until": "2026-12-31",
-    "human": {"faithful": 1},
+    "human": {"answer": "Anna", "agreement": 1},
     "metadata": {"by": "Bo"},
 }
 
@@ -155,7 +157,7 @@ QUESTION_CHANGES: list[dict[str, Any]] = [
     {"origin": "synthetic"},
     {"split": "held_out"},
     {"valid_until": "2027-01-01"},
-    {"human": {"faithful": 2}},
+    {"human": {"answer": "Anna", "agreement": 0.5}},
     {"metadata": None},
 ]
 

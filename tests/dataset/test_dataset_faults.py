@@ -36,6 +36,10 @@ def labelled(**fields: Any) -> dict[str, Any]:
     return question(relevant=[SPAN | fields])
 
 
+def judged(**fields: Any) -> dict[str, Any]:
+    return question(human={"answer": "Anna"} | fields)
+
+
 QUESTION_FAULTS = [
     param(question(id=7), 'id is the number 7, expected text: write it in quotes, "7"', id="number-id"),
     param(question(id=" "), "id is ' ', expected text that is not blank", id="blank-id"),
@@ -72,6 +76,45 @@ QUESTION_FAULTS = [
     param(question(valid_until="2026-02-30"), "valid_until is '2026-02-30', expected a date", id="no-such-day"),
     param(question(valid_until=20261231), "valid_until is the number 20261231, expected a date", id="date-type"),
     param(question(human=[1]), "human is a list, expected an object", id="human-type"),
+    param(question(human={}), "human.answer is missing", id="human-no-answer"),
+    param(question(human={"answer": " "}), "human.answer is ' ', expected text that is not blank", id="human-blank"),
+    param(judged(claim=[]), "human.claim is not a known field; did you mean claims?", id="human-field"),
+    param(
+        judged(claims=[{"text": "b", "verdict": "supported", "evidense": []}]),
+        "human.claims[0].evidense is not a known field; did you mean evidence? (known: text, verdict, in_reference,",
+        id="human-inner-field",
+    ),
+    param(judged(claims="b"), "human.claims is text, expected a list", id="human-claims"),
+    param(judged(claims=["b"]), "human.claims[0] is text, expected an object", id="human-claim"),
+    param(
+        judged(claims=[{"text": "b", "verdict": "maybe"}]),
+        "human.claims[0].verdict is 'maybe', expected 'supported', 'contradicted' or 'absent'",
+        id="human-verdict",
+    ),
+    param(
+        judged(claims=[{"text": "b c", "verdict": v} for v in ("supported", "absent")]),
+        "human.claims is a list, expected each text once; 'b c' stands there twice",
+        id="human-claim-twice",
+    ),
+    param(judged(context="a"), "human.context is text, expected a list", id="human-context"),
+    param(judged(declines="no"), "human.declines is text, expected true or false", id="human-declines"),
+    param(judged(addresses_question="1"), "human.addresses_question is text, expected a number", id="human-number"),
+    param(judged(agreement=2), "human.agreement is 2, expected 1.0 or less", id="human-range"),
+    param(
+        judged(reference_claims=[{"text": "b", "evidence": [SPAN | {"doc_id": "d9"}]}]),
+        "human.reference_claims[0].evidence[0].doc_id: labelled document d9 is not in the corpus",
+        id="human-evidence-document",
+    ),
+    param(
+        judged(claims=[{"text": "b", "verdict": "supported", "evidence": [SPAN | {"text": "Bert"}]}]),
+        "human.claims[0].evidence[0].text is 'Bert', but d1 has 'Anna' at 0 to 4",
+        id="human-evidence-text",
+    ),
+    param(
+        judged(claims=[{"text": "b", "verdict": "supported", "evidence": []}]),
+        "human.claims[0] is an object, expected evidence for what is supported or contradicted",
+        id="human-evidence-none",
+    ),
     param(question(metadata="x"), "metadata is text, expected an object", id="metadata-type"),
     param(labelled(doc_id="d99"), "relevant[0].doc_id: labelled document d99 is not in the corpus", id="no-document"),
     param(

@@ -32,7 +32,7 @@ def test_every_field_is_read(load: Load) -> None:
         "origin": "synthetic",
         "split": "held_out",
         "valid_until": "2026-12-31",
-        "human": {"faithful": [1, 2]},
+        "human": {"answer": "Anna", "declines": False},
         "metadata": {"by": "Bo"},
         "rank": 3,
     }
@@ -50,7 +50,7 @@ def test_every_field_is_read(load: Load) -> None:
             origin="synthetic",
             split="held_out",
             valid_until=date(2026, 12, 31),
-            human={"faithful": [1, 2]},
+            human={"answer": "Anna", "declines": False},
             metadata={"by": "Bo", "rank": 3},
         ),
     )

@@ -19,6 +19,7 @@ ONLY_IN = {
     "deepeval": ("adapters/deepeval.py",),
     "trulens": ("adapters/trulens.py",),
     "openai": ("adapters/endpoint.py",),
+    "xllamacpp": ("adapters/local_server.py",),
     "hydra": ("runner/app.py", "runner/hydra_errors.py", "hydra_plugins/"),
     "omegaconf": (
         "runner/config.py",
@@ -41,6 +42,7 @@ NOT_AT_IMPORT = {
     "torch",
     "sentence_transformers",
     "onnxruntime",
+    "xllamacpp",
     "sklearn",
     "scipy",
     "numpy",
@@ -65,6 +67,7 @@ SHARED_BASES = {
     "runner.retrievers.scoring",
     "runner.retrievers.bm25",  # hybrid is bm25 ...
     "runner.retrievers.dense",  # ... and dense, fused
+    "runner.generators.endpoint",  # local is endpoint with a server of its own
     "adapters.refusal",
     "adapters.labels.relevance",
 }

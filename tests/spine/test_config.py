@@ -225,7 +225,7 @@ def test_any_text_arrives_from_a_prompt_file_in_the_model_call(tmp_path: Path, t
 
 
 def test_every_stage_has_a_group_and_every_group_an_option() -> None:
-    assert {group for group, _ in OPTIONS} == {*STAGES, "metrics", "tracking", "sweep", "launcher"}
+    assert {group for group, _ in OPTIONS} == {*STAGES, "judge", "metrics", "tracking", "sweep", "launcher"}
 
 
 @pytest.mark.parametrize("secret", ["u:p@ss-one@h", "u:pa/ss-one@h", "h/?a=1&token=ss-one"])

@@ -7,7 +7,8 @@
         Endpoint(base_url=openai_stub.base_url, model="m").chat([...])
         assert openai_stub.requests[0].body["model"] == "m"
 
-Every request takes the next reply of the script; the last one stays.
+Every request takes the next reply of the script; the last one stays. `answers(function)` has a function of the request
+reply in its place.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -31,6 +32,8 @@ class StubReply:
     raw: bytes | None = None
     hang_seconds: float = 0.0
     close: bool = False
+    sent_bytes: int | None = None  # of the content; then the connection is closed
+    trickle_seconds: float = 0.0  # between two bytes of the content
 
 
 @dataclass(frozen=True)
@@ -63,14 +66,19 @@ def status(code: int, headers: Mapping[str, str] | None = None, message: str = "
     return StubReply(code, {"error": {"message": message, "type": "stub", "code": None}}, headers or {})
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # with the default of 5, connections made at once wait a second to be let in
+
+
 class OpenAIStub:
     def __init__(self) -> None:
         self.requests: list[Seen] = []
         self._script: list[StubReply] = [chat("ok")]
+        self._answer: Callable[[Seen], StubReply] | None = None
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self._thread.start()
 
@@ -79,7 +87,10 @@ class OpenAIStub:
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     def script(self, *replies: StubReply) -> None:
-        self._script = list(replies)
+        self._script, self._answer = list(replies), None
+
+    def answers(self, function: Callable[[Seen], StubReply]) -> None:
+        self._answer = function
 
     def close(self) -> None:
         self._closing.set()
@@ -94,8 +105,12 @@ class OpenAIStub:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 with stub._lock:
-                    stub.requests.append(Seen(self.path, body, self.headers["authorization"], time.monotonic()))
-                    reply = stub._script.pop(0) if len(stub._script) > 1 else stub._script[0]
+                    seen = Seen(self.path, body, self.headers["authorization"], time.monotonic())
+                    stub.requests.append(seen)
+                    if stub._answer:
+                        reply = stub._answer(seen)
+                    else:
+                        reply = stub._script.pop(0) if len(stub._script) > 1 else stub._script[0]
                 if reply.hang_seconds:
                     stub._closing.wait(reply.hang_seconds)
                 if reply.close:
@@ -109,7 +124,15 @@ class OpenAIStub:
                         self.send_header(name, value)
                     self.send_header("content-length", str(len(content)))
                     self.end_headers()
-                    self.wfile.write(content)
+                    for start in range(len(content)) if reply.trickle_seconds else ():
+                        self.wfile.write(content[start : start + 1])
+                        self.wfile.flush()
+                        if stub._closing.wait(reply.trickle_seconds):
+                            break
+                    else:
+                        if not reply.trickle_seconds:
+                            self.wfile.write(content[: reply.sent_bytes])
+                    self.close_connection = reply.sent_bytes is not None
                 except OSError:
                     self.close_connection = True
 

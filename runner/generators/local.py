@@ -1,0 +1,73 @@
+"""Answers of a model on this machine."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import ClassVar
+
+from adapters.local_server import LocalModel, LocalModelError, ServedSettings
+from adapters.schema import fingerprint
+from adapters.weights import PackageMissing, WeightsError
+from runner.errors import ComponentError, ConfigError, MissingExtra
+from runner.generators.endpoint import EndpointGenerator
+from runner.stage import Answer, Generator, Request
+
+
+class LocalGenerator(LocalModel, Generator):
+    """Sends the prompt to weights on this machine, through a server that starts with the first request; judge=local
+    shares it where weights, context and threads are the same. Citations and empty answers: see EndpointGenerator.
+
+    Raises MissingExtra, ConfigError or ComponentError where there are no weights or the server does not run.
+    """
+
+    paid: ClassVar[bool] = True
+    extra: ClassVar[str | None] = "local"
+    packages: ClassVar[tuple[str, ...]] = ("xllamacpp",)
+    sources: ClassVar[tuple[str, ...]] = (
+        "adapters.local_server",
+        "adapters.endpoint",
+        "runner.generators.endpoint",
+        "adapters.refusal",
+    )
+    incidental: ClassVar[frozenset[str]] = frozenset(
+        # The first four count by what `fingerprint_without` adds.
+        {"weights", "sha256", "joined", "threads", "timeout_seconds", "cache_file", "concurrency"}
+    )
+
+    @property
+    def model(self) -> str:
+        """The weights as people call them."""
+        try:
+            return self.name
+        except WeightsError as error:
+            raise _explained(error) from error
+
+    def fingerprint_without(self, *fields: str) -> str:
+        """See Component; the weights count by their content."""
+        try:
+            return fingerprint([super().fingerprint_without(*fields), self.digest, self.how])
+        except WeightsError as error:
+            raise _explained(error) from error
+
+    def generate(self, request: Request) -> Answer:
+        """The answer of the model, with the tokens that the server counted."""
+        try:
+            return _generator(json.dumps(self.endpoint())).generate(request)
+        except WeightsError as error:
+            raise _explained(error) from error
+        except LocalModelError as error:
+            raise ComponentError(str(error)) from error
+
+
+class _Served(ServedSettings, EndpointGenerator):
+    """The generator that asks the local server."""
+
+
+@lru_cache(maxsize=16)
+def _generator(fields: str) -> _Served:
+    return _Served(**json.loads(fields))
+
+
+def _explained(error: WeightsError) -> MissingExtra | ConfigError:
+    return MissingExtra(str(error)) if isinstance(error, PackageMissing) else ConfigError(f"generator.weights: {error}")

@@ -1,0 +1,178 @@
+"""Labels of people on answers: the format of a line, and reading a file of them. docs/judges.md shows it in full."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from adapters.judges.labels import JudgedClaim
+from runner.datasets.faults import Fields, shown, unusable, validated
+from runner.datasets.records import Filled, parse_line
+from runner.errors import DataError
+
+LISTED = 50
+"""How many faults an error lists; it counts all of them."""
+
+
+class ClaimFields(Fields):
+    """One claim of an answer, and what a person says of it: does the context support it, contradict it, or not say?"""
+
+    text: Filled
+    verdict: Literal["supported", "contradicted", "absent"]
+
+
+class LabelFields(Fields):
+    """One line of a file of labels: an answer with what was known, and what one person, or several together, say."""
+
+    id: Filled
+    question: Filled
+    answer: Filled
+    contexts: list[str]
+    reference: str | None = None
+    split: Literal["tune", "held_out"] = "tune"
+    origin: Literal["human", "model"]
+    who: Filled | None = None
+    when: Filled | None = None
+    record: Filled | None = None
+    score: float | None = None
+    scale: list[float] | None = None
+    claims: list[dict[str, Any]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What people say of one answer: claims, or a score as a share of its scale. record: which record of which run it
+    was, where that is known. line: where it stands, as file:line."""
+
+    id: str
+    question: str
+    answer: str
+    contexts: tuple[str, ...]
+    reference: str | None
+    split: Literal["tune", "held_out"]
+    who: str | None
+    when: str | None
+    record: str | None
+    claims: tuple[JudgedClaim, ...] | None
+    score: float | None
+    line: str
+
+    @property
+    def value(self) -> float:
+        """The score as a share of its scale, or the share of supported claims."""
+        if self.claims is None:
+            assert self.score is not None
+            return self.score
+        return sum(claim.verdict == "supported" for claim in self.claims) / len(self.claims)
+
+    def supported(self, supported_from: float) -> bool:
+        """Whether every claim is supported, or the score reaches this share of its scale."""
+        return self.value == 1.0 if self.claims is not None else self.value >= supported_from
+
+
+def read_labels(path: Path) -> list[Label]:
+    """The labels in a JSONL file. Raises DataError with every fault of the file, each with its line."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    entries = []
+    for number, raw in enumerate(lines, 1):
+        if raw.strip():
+            fields, faults = parse_line(raw)
+            entries.append((f"{shown(path.as_posix())}:{number}", fields, faults))
+    return parsed_labels(path, entries)
+
+
+Entry = tuple[str, Mapping[str, Any] | None, list[str]]
+"""The place of one label in a file, its fields, and what is wrong already."""
+
+
+def parsed_labels(path: Path, entries: Sequence[Entry]) -> list[Label]:
+    """The labels that `entries` describe. Raises DataError with every fault, and for labels that a model made."""
+    labels: list[Label] = []
+    report: list[str] = []
+    first: dict[str, str] = {}
+    by_model: list[str] = []
+    for place, fields, wrong in entries:
+        label, faults = (None, list(wrong)) if fields is None else _label(fields, place, wrong)
+        if fields is not None and isinstance(fields.get("id"), str):
+            if first.setdefault(fields["id"], place) != place:
+                faults.append(f"id {shown(fields['id'])} is taken already, at {first[fields['id']]}; ids are unique")
+            if fields.get("origin") == "model":
+                by_model.append(place)
+        report += [f"{place}: {fault}" for fault in faults]
+        if label and not faults:
+            labels.append(label)
+    if report:
+        more = [f"and {len(report) - LISTED} more"] if len(report) > LISTED else []
+        faults_in = f"{path} cannot be used: {len(report)} fault{'s' * (len(report) > 1)}"
+        raise DataError("\n".join([faults_in, *report[:LISTED], *more]))
+    if by_model:
+        more = [f" and {len(by_model) - 1} more"] if len(by_model) > 1 else []
+        raise DataError(
+            f"{by_model[0]}{''.join(more)}: origin is model. Labels that a model made show how far two models agree "
+            "and prove nothing about people; take those lines out, or have a person judge them"
+        )
+    if not labels:
+        raise DataError(f"{path} has no label")
+    return labels
+
+
+def _label(fields: Mapping[str, Any], place: str, wrong: Sequence[str]) -> tuple[Label | None, list[str]]:
+    good, faults = validated(LabelFields, fields)
+    faults = [*wrong, *unusable(fields), *faults]
+    claims: list[JudgedClaim] = []
+    for position, claim in enumerate(good.claims or () if good else ()):
+        found, more = validated(ClaimFields, claim, f"claims[{position}]")
+        faults += more
+        if found:
+            claims.append(JudgedClaim(text=found.text, verdict=found.verdict))
+    texts = Counter(" ".join(claim.text.split()) for claim in claims)
+    faults += [f"claims has {shown(text)} {count} times; keep one" for text, count in texts.items() if count > 1]
+    if good is None:
+        return None, faults
+    if (good.score is None) == (good.claims is None):
+        what = "is missing: expected one of them" if good.score is None else "are both there: keep one"
+        faults.append(f"score or claims {what}")
+    if good.claims == []:
+        faults.append("claims is empty; an answer without a claim shows nothing about the judge, take the line out")
+    if good.when is not None and not _is_time(good.when):
+        faults.append(f"when is {good.when!r}, expected a date or a time, as in 2026-11-30T10:15:00Z")
+    low, high = 0.0, 1.0
+    if good.scale is not None and (len(good.scale) != 2 or good.scale[0] >= good.scale[1]):
+        faults.append("scale must be the lowest and the highest score, as in [1, 4]")
+    elif good.scale is not None:
+        low, high = good.scale
+    if good.score is not None and not low <= good.score <= high:
+        hint = "" if good.scale else '; another scale is written beside it, as in "scale": [1, 4]'
+        faults.append(f"score is {good.score:g}, expected {low:g} to {high:g}{hint}")
+    if faults:
+        return None, faults
+    label = Label(
+        id=good.id,
+        question=good.question,
+        answer=good.answer,
+        contexts=tuple(good.contexts),
+        reference=good.reference,
+        split=good.split,
+        who=good.who,
+        when=good.when,
+        record=good.record,
+        claims=tuple(claims) if good.claims is not None else None,
+        score=None if good.score is None else (good.score - low) / (high - low),
+        line=place,
+    )
+    return label, []
+
+
+def _is_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
