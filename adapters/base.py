@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adapters.bench import SAMPLES_APART, Bench, Measurement, prompt_hash
 from adapters.flips import together
-from adapters.inputs import missing
+from adapters.inputs import missing, visible
 from adapters.schema import Definition, Question, Ranked, Record, Score, Verdict
 
 SCORERS: dict[str, str] = {
@@ -333,7 +333,7 @@ class RankedScorer(JudgedScorer):
 
     def lacking(self, question: Question, record: Record) -> str | None:
         """See JudgedScorer; blank chunks within the first k are no context, whatever follows them."""
-        blank = not any(text.strip() for text in self.contexts(record))
+        blank = not any(map(visible, self.contexts(record)))
         return super().lacking(question, record) or (f"every context is blank ({self.ranking})" if blank else None)
 
     def contexts(self, record: Record) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from typing import Any, Self, TypeVar
 from pydantic import BaseModel
 
 from adapters.judge import Call, Judge, JudgeFault, Message, Reply
-from adapters.replies import UnusableReply, parse
+from adapters.replies import UnusableReply, parse, plain
 from adapters.schema import Question, Record
 from adapters.tasks import Findings, Task
 
@@ -132,6 +132,8 @@ class Bench:
 
         async def embedded() -> list[list[float]]:
             vectors = await self.judge.embed(texts)
+            if len(vectors) != len(texts):
+                raise ValueError(f"{len(vectors)} vectors for {len(texts)} texts")
             if self._on_embedding:
                 for text, vector in zip(texts, vectors, strict=True):
                     self._on_embedding(text, vector)
@@ -205,14 +207,10 @@ class Measurement:
             reply = await self.bench.ask(call)
             exchange.replies.append(reply)
             try:
-                if not reply.text.strip():
-                    raise UnusableReply("the reply could not be parsed: it is empty")
                 if call.schema is None:
-                    if reply.finish_reason == "length":
-                        raise UnusableReply("the reply was cut off at max_tokens; raise it")
-                    exchange.data = reply.text
-                    return reply.text
-                instance, exchange.data = parse(reply, call.schema)
+                    exchange.data = plain(reply, exchange.call.messages)
+                    return exchange.data
+                instance, exchange.data = parse(reply, call.schema, exchange.call.messages)
                 return instance
             except UnusableReply as fault:
                 if len(asked) > judge.repairs:

@@ -302,8 +302,8 @@ class Faithfulness(DeepEvalScorer):
     def units(self, measurement: Measurement) -> Sequence[str]:
         """See DeepEvalScorer."""
         claims = _reply(measurement, "claims")
-        if claims:
-            named(_reply(measurement, "truths"), "truths in the context")
+        if claims and not any(map(visible, _reply(measurement, "truths"))):
+            raise NothingToJudge("0 truths in the context")
         return named(claims, "claims")
 
 

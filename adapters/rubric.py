@@ -23,7 +23,7 @@ from typing_extensions import override
 from adapters import asks
 from adapters.base import Disbelieved, JudgedScorer, NothingToJudge, Scorer
 from adapters.bench import Bench, CallSite, Measurement
-from adapters.inputs import missing
+from adapters.inputs import missing, visible
 from adapters.judge import Message, schema_text
 from adapters.refusal import declines
 from adapters.schema import Definition, Question, Record, Score, Verdict
@@ -493,7 +493,7 @@ class CitationAccuracy(RubricScorer):
             lambda findings: {"claims": [finding.unit for finding in findings]},
         )
         split = await measurement.ask(site, [Message("user", prompt_of(SPLIT_ANSWER, {"ANSWER": answer}))], Claims)
-        if split.claims:
+        if split.claims and all(map(visible, split.claims)):  # else there is nothing to ask, and `_judged` says why
             await self._ask_support(measurement, split.claims, "\n\n".join(chunks.values()))
 
     async def _ask_support(self, measurement: Measurement, units: Sequence[str], passage: str) -> None:

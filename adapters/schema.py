@@ -269,11 +269,11 @@ class Score:
     """One definition's word on one record.
 
     value is a finite number exactly when status is "computed"; otherwise it is None and `reason` says why in
-    one sentence, of at most LONGEST_REASON characters. native_value: what the framework itself returned where paribus does not take it for the value (1 for
-    an answer without claims); None where that was no number. judge: None where the definition asks none. calls: replies
-    of the judge; cached of them were kept from earlier and cost nothing, repaired of them were asked for because the
-    one before could not be read. tokens: in and out; None where nothing counted them. cost: US dollars; None = unknown.
-    seconds: wall time.
+    one sentence, of at most LONGEST_REASON characters. native_value: what the framework itself returned where paribus
+    does not take it for the value (1 for an answer without claims); None where that was no number. judge: None where
+    the definition asks none. calls: replies of the judge; cached of them were kept from earlier and cost nothing,
+    repaired of them were asked for because the one before could not be read. tokens: in and out; None where nothing
+    counted them. cost: US dollars; None = unknown. seconds: wall time.
     samples: how often the judgement was made; with more than one, value is the mean over those that have one, evidence
     that of the first of them, and the counts are those of all. samples_failed of them failed. spread: standard
     deviation (n - 1) of the value over the samples; None with fewer than two values. flaky: between two samples a

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
@@ -97,7 +98,7 @@ def show_sweep(result: SweepResult) -> None:
         return
     keys = done[0].table[: _columns()]
     lower = done[0].lower_is_better
-    headers = (f"{_header(key)}{' ↓' if key in lower else ''}" for key in keys)
+    headers = (f"{_broken(_header(key), CELL)}{' ↓' if key in lower else ''}" for key in keys)
     table = _table("run", *headers, title=f"Sweep {result.name}")
     table.padding = (0, 0)  # five columns of differences and a run's name take 96 columns
     for row in result.rows:
@@ -386,7 +387,8 @@ def _footer(outcomes: Sequence[Outcome], folder: Any, ui: str | None) -> None:
             if text not in common:
                 note(f"note: {outcome.name}: {text}")
     if used := usage(outcome.usage for outcome in outcomes if outcome.usage):
-        note(_used(used))
+        judges = dict.fromkeys(outcome.judge_name for outcome in outcomes if outcome.judge_name)
+        note(f"judge: {' and '.join(judges)}: {_used(used)}")
     told = f"{computed} stage outputs computed, {reused} read from the store"
     note(told if computed else f"nothing recomputed: all {reused} stage outputs were read from the store")
     note(f"Results: {folder}")
@@ -398,9 +400,9 @@ def _used(used: Usage) -> str:
     """What judging cost, on one line, without what is unknown."""
     cached = f"{used.cached} from the cache" if used.cached else ""
     repaired = f"{used.repaired} repaired" if used.repaired else ""
-    tokens = "" if used.tokens is None else f"{_thousands(used.tokens)} tokens"
+    tokens = f"{_thousands(used.tokens)} tokens" if used.tokens else ""
     cost = "" if used.cost is None else f"${used.cost:.2f}" if used.cost >= 0.01 or not used.cost else "under $0.01"
-    return "judge: " + ", ".join(part for part in (f"{used.calls} calls", cached, repaired, tokens, cost) if part)
+    return ", ".join(part for part in (f"{used.calls} calls", cached, repaired, tokens, cost) if part)
 
 
 def _thousands(count: int) -> str:
@@ -437,6 +439,16 @@ def _row_data(row: Row) -> dict[str, Any]:
         "outcome": _outcome_data(row.outcome) if row.outcome else None,
         "differences": {key: asdict(value) for key, value in row.differences.items()},
     }
+
+
+def _broken(text: str, width: int) -> str:
+    """`text` on lines of at most `width`, broken after a separator where it has one."""
+    lines = [""]
+    for part in re.findall(r"[^/_.@-]+[/_.@-]?|[/_.@-]", text):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def _header(key: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -215,6 +216,7 @@ def _write_text(path: Path, text: str) -> None:
 def _write_parquet(path: Path, scores: Sequence[Score]) -> None:
     """The rows of scores.jsonl with the same columns; `judge.settings`, which has no fixed shape, is JSON text."""
     import pyarrow
+    from pyarrow import json as pyarrow_json
     from pyarrow import parquet
 
     text, whole, number = pyarrow.string(), pyarrow.int64(), pyarrow.float64()
@@ -246,7 +248,14 @@ def _write_parquet(path: Path, scores: Sequence[Score]) -> None:
     for row in rows:
         if row["judge"]:
             row["judge"]["settings"] = json.dumps(row["judge"]["settings"], ensure_ascii=False, sort_keys=True)
-    parquet.write_table(pyarrow.Table.from_pylist(rows, schema=schema), path)
+    # Not Table.from_pylist: it imports pandas, for two seconds, to ask whether a value is one of its own.
+    lines = "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows).encode()
+    if not lines:
+        parquet.write_table(schema.empty_table(), path)
+        return
+    explicit = pyarrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
+    table = pyarrow_json.read_json(BytesIO(lines), pyarrow_json.ReadOptions(block_size=len(lines)), explicit)
+    parquet.write_table(table, path)
 
 
 def _write_table(path: Path, result: RunResult) -> None:

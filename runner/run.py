@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 class Outcome:
     """What is left of a run when its process ends: small enough to send between processes.
 
-    judge: fingerprint of the judge, None where none was asked; judged: keys of the definitions that asked it. usage:
-    what that cost, None where none was asked. drift: the judge on its frozen sample, None where it has none. errors
+    judge: fingerprint of the judge, None where none was asked; judge_name: what people call it; judged: keys of the
+    definitions that asked it. usage: what that cost. drift: the judge on its frozen sample, None without one. errors
     counts the questions without an answer. run_id, and ui (the command that opens the tracking UI), are None where
     tracking is off. notes are sentences for the person who started it.
     """
@@ -50,6 +50,7 @@ class Outcome:
     means: Mapping[str, Mean]
     fingerprints: Mapping[str, str]
     judge: str | None
+    judge_name: str | None
     judged: frozenset[str]
     usage: Usage | None
     drift: Drift | None
@@ -188,6 +189,7 @@ def _outcome(built: Experiment, result: RunResult, folder: Path, run_id: str | N
         means=result.means(),
         fingerprints={key: definition.fingerprint for key, definition in result.definitions.items()},
         judge=result.judge.fingerprint if result.judge else None,
+        judge_name=f"{result.judge.provider} {result.judge.model}" if result.judge else None,
         judged=frozenset(score.definition for score in result.scores if score.judge),
         usage=usage(result.scores),
         drift=result.drift,

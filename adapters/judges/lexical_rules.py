@@ -39,6 +39,8 @@ STOPWORDS = frozenset(
         "very was we were what when where which while who whom why will with would you your yes however therefore thus"
     )
 )
+OBJECTS = frozenset(_spelled("a an the my your his her its our their this that these those it them you to"))
+"""What follows a command ("Select your plan"), and never a name that does something."""
 NEGATORS = frozenset(
     _spelled("no not never none neither nor cannot without nothing nobody nowhere hardly lacks lacked lacking unable")
 )
@@ -98,21 +100,20 @@ _POLES: dict[str, re.Pattern[str]] = {
     for pole, said in {
         "up": "rose|risen|rises|increased|increases|grew|grown|climbed",
         "down": "fell|fallen|falls|decreased|decreases|declined|dropped|shrank",
-        "at least": "at least|no less than|no fewer than|a minimum of",
-        "at most": "at most|no more than|a maximum of",
+        "at least": "at least|a minimum of",
+        "at most": "at most|a maximum of",
     }.items()
 }
 OPPOSITES = (("up", "down"), ("at least", "at most"))
-_CHANGED = frozenset(
-    word for pole in ("up", "down") for word in _spelled(_POLES[pole].pattern[5:-3].replace("|", " "))
-)
+_CHANGED = frozenset(word for pole in ("up", "down") for word in _spelled(_POLES[pole].pattern[5:-3].replace("|", " ")))
 
+_NO_NAMES = STOPWORDS | UNITS.keys() | NUMBER_WORDS.keys()
 _SOUND = re.compile(r"[^\W_]")
 _GLUED = re.compile(r"(\d)(km|cm|mm|kg|mg|ml|gb|mb|tb|kb|kw|mw|hrs?|mins?)\b", re.IGNORECASE)
 _WORKING = re.compile(r"\b(business|working)[ -](days?)\b", re.IGNORECASE)
 _FREE = re.compile(r"\b(?:costs? nothing|(?:is|are) free of charge|(?:is|are) for free)\b", re.IGNORECASE)
 _TOKEN = re.compile(
-    r"(?:business|working)_days?|(?<!\d)\d{1,2}:\d{2}(?!\d)|(?<![\d/])\d+/\d+(?![\d/])|\d+(?:\.\d+){2,}"
+    r"(?:business|working)_days?|(?<!\d)\d{1,2}:\d{2}(?!\d)|(?<![\d/])\d+/\d+(?![\d/])"
     r"|(?:(?<![^\s(])-)?(?:\d+(?:,\d{3})+(?:\.\d+)?|\d+\.\d+|\d+(?![^\W_]))|[^\W_]+(?:'[^\W_]+)*|[%$€]",
     re.IGNORECASE,
 )
@@ -133,8 +134,8 @@ class Passage:
     """What the rules see of a text.
 
     words: all, in small letters. stems: of its content words, quantities left out. negated: stems that a negator stands
-    before. names: capitalised words inside the text, in small letters. models: model numbers such as R2. first: the word
-    that it begins with, where it may be a name. poles: directions and bounds ("up", "at least").
+    before. names: capitalised words inside the text, in small letters. models: model numbers such as R2. first: the
+    word that it begins with, where it may be a name. poles: directions and bounds ("up", "at least").
     """
 
     text: str
@@ -206,18 +207,13 @@ def passage(text: str) -> Passage:
             token.lower() for place, token in enumerate(tokens) if _is_name(token) and (place or token.isupper())
         ),
         models=frozenset(token for token in lower if _MODEL.fullmatch(token)),
-        first=frozenset(token.lower() for token in tokens[:1] if _is_name(token)),
+        first=frozenset(token for token in lower[:1] if _is_name(tokens[0]) and OBJECTS.isdisjoint(lower[1:2])),
         poles=frozenset(pole for pole, said in _POLES.items() if said.search(plain)),
     )
 
 
 def _is_name(token: str) -> bool:
-    return (
-        token[0].isupper()
-        and len(token) > 1
-        and token.lower() not in STOPWORDS | UNITS.keys() | NUMBER_WORDS.keys()
-        and not _negates(token.lower())
-    )
+    return token[0].isupper() and len(token) > 1 and token.lower() not in _NO_NAMES and not _negates(token.lower())
 
 
 @lru_cache(maxsize=8)
@@ -234,13 +230,19 @@ def words(text: str) -> frozenset[str]:
     return passage(text).words
 
 
+@lru_cache(maxsize=8)
+def names(text: str) -> frozenset[str]:
+    """The names inside the sentences of a text, in small letters."""
+    return frozenset().union(*(window.names for window in windows(text)))
+
+
 def held(claim: str, text: str) -> Held:
     """What `text` says of `claim`: supported where a sentence or two neighbours hold it, else contradicted where one
     that speaks of the same says otherwise, else absent."""
     wanted = passage(claim)
     if not wanted.stems:
         return Held("absent", "the claim has no content word", 0.0)
-    known = frozenset().union(wanted.names, *(window.names for window in windows(text)))
+    known = wanted.names | names(text)
     unnamed = (wanted.names | (wanted.first & known)) - words(text)
     # What names nothing that the text knows is compared by the rest of it.
     rest = wanted.stems - set(_stemmer().stemWords(sorted(unnamed))) or wanted.stems
@@ -280,9 +282,9 @@ def _compared(
                 differs = f"it says {mine.said}, not {theirs[0].said}".replace("_", " ")
                 return Held("contradicted", f"{differs}: {seen}", share)
         for pair in OPPOSITES:
-            mine, theirs = claim.poles.intersection(pair), window.poles.intersection(pair)
-            if len(mine) == len(theirs) == 1 and mine != theirs:
-                differs = f"it says “{min(theirs)}”, not “{min(mine)}”"
+            said, found = claim.poles.intersection(pair), window.poles.intersection(pair)
+            if len(said) == len(found) == 1 and said != found:
+                differs = f"it says “{min(found)}”, not “{min(said)}”"
                 return Held("contradicted", f"{differs}: {seen}", share)
         if bool(claim.negated & common) != bool(window.negated & common):
             return Held("contradicted", f"only one of the two is a denial: {seen}", share)
@@ -290,7 +292,8 @@ def _compared(
     if unnamed and others and topic >= TOPIC:
         return Held("contradicted", f"it names {_listed(unnamed)}, not {_listed(others)}: {seen}", share)
     begins, other = claim.first - window.words, window.first - claim.words
-    if begins and other and len(window.first) == 1:
+    same = set(_stemmer().stemWords(sorted(begins)))
+    if begins and other and len(window.first) == 1 and claim.stems - same <= window.stems:
         return Held("absent", f"it is about {_listed(other)}, not {_listed(begins)}: {seen}", share)
     if share >= ENOUGH and len(equal) == len(claim.quantities) and not unnamed:
         return Held("supported", seen, share)
@@ -310,7 +313,7 @@ def _quantities(words: Sequence[str]) -> tuple[list[Quantity], set[int]]:
         if of := _written(words, place, after):
             start = place - 1 if of in MONTHS else place
             found.append(Quantity(value, of, " ".join(words[start:after])))
-            used.update(range(start, after))
+            used.update(range(place, after))
             place = after
             continue
         following = words[after] if after < len(words) else ""
@@ -365,8 +368,9 @@ def _value(word: str, version: bool) -> float:
     if "/" in word:
         above, below = map(int, word.split("/"))
         return above / below if below else math.inf
-    if version or word.count(".") > 1:
-        return sum(int(part) / 1000**place for place, part in enumerate(word.split(".")))
+    if version:
+        major, _, minor = word.partition(".")
+        return int(major) + int(minor or 0) / 1000
     return float(word.replace(",", ""))
 
 
@@ -378,7 +382,7 @@ def _written(words: Sequence[str], place: int, after: int) -> str:
         return "time"
     if "/" in word:
         return "fraction"
-    if before == "version" or word.count(".") > 1:
+    if before == "version":
         return "version"
     if following in UNITS or not word.isdecimal():
         return ""
@@ -395,7 +399,8 @@ def _equal(mine: Quantity, theirs: Quantity) -> bool:
     for share, other in ((mine, theirs), (theirs, mine)):
         if share.of == "percent" and other.of in ("", "fraction") and isclose(share.value, 100 * other.value):
             return True
-    return isclose(mine.value, theirs.value, rel_tol=1e-9) and (mine.of == theirs.of or not mine.of or not theirs.of)
+    bare = {mine.of, theirs.of} & {"", "range", *MONTHS}
+    return isclose(mine.value, theirs.value, rel_tol=1e-9) and (mine.of == theirs.of or bool(bare))
 
 
 def _kind(quantity: Quantity) -> str:

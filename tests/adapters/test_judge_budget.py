@@ -104,7 +104,7 @@ def test_a_budget_ends_a_run_and_a_larger_one_goes_on_from_there(folder: Path, o
     assert len((so_far / "judge_replies.jsonl").read_text().splitlines()) == 1 + 3, "the card, and what was paid for"
     said = typed("judge.max_calls=4")
     assert (said.code, asked(openai_stub)) == (0, 1)
-    assert "judge: 4 calls, 3 from the cache, 40 tokens\n" in said.err
+    assert ": 4 calls, 3 from the cache, 40 tokens\n" in said.err
 
 
 def test_max_cost_ends_a_run_and_shows_what_was_spent(run: Run, openai_stub: OpenAIStub) -> None:
@@ -115,7 +115,7 @@ def test_max_cost_ends_a_run_and_shows_what_was_spent(run: Run, openai_stub: Ope
     assert "judge.max_cost=20 is used up: 26.0000 US dollars are spent. Scores missing: 2." in said.err
     said = run(prices, "judge.max_cost=40")
     assert (said.code, asked(openai_stub)) == (0, 2)
-    assert "judge: 4 calls, 2 from the cache, 40 tokens, $26.00\n" in said.err
+    assert ": 4 calls, 2 from the cache, 40 tokens, $26.00\n" in said.err
 
 
 def test_usage_is_kept_by_definition_and_run_and_unknown_cost_is_no_zero(run: Run, openai_stub: OpenAIStub) -> None:
@@ -127,9 +127,9 @@ def test_usage_is_kept_by_definition_and_run_and_unknown_cost_is_no_zero(run: Ru
     assert counts == {"calls": 5, "cached": 0, "repaired": 1, "tokens": 50, "cost": None}
     assert usage["run"]["seconds"] > 0
     said = run("judge.cache=off")
-    assert "judge: 4 calls, 40 tokens\n" in said.err
+    assert ": 4 calls, 40 tokens\n" in said.err
     openai_stub.script(completion(choices=YES.payload["choices"], usage=None))
-    assert "judge: 4 calls\n" in run("judge.cache=refresh").err, "tokens that nobody counted are no zero"
+    assert ": 4 calls\n" in run("judge.cache=refresh").err, "tokens that nobody counted are no zero"
 
 
 def test_a_run_without_a_judge_says_nothing_of_one(run: Run) -> None:

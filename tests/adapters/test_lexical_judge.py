@@ -49,6 +49,27 @@ SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "judge"
         ("It was founded in 1990 by monks.", "Monks founded it in 1991.", "contradicted"),
         ("The box holds 4 lamps.", "The box holds 6 lamps.", "contradicted"),
         ("The box holds 4 lamps.", "The box holds lamps.", "absent"),
+        ("The freezer runs at -18 degrees.", "The freezer runs at 18 degrees.", "contradicted"),
+        ("The freezer runs at -18 degrees.", "The freezer runs at −18 degrees.", "supported"),
+        ("It ships in 5-7 days.", "It ships in 5 to 7 days.", "supported"),
+        ("Shipping costs nothing.", "Shipping costs 5 dollars.", "contradicted"),
+        ("Shipping costs nothing.", "Shipping is free of charge.", "supported"),
+        ("The fee is 1000 euros.", "The fee is 1000 dollars.", "contradicted"),
+        ("The fee is 1000 euros.", "The fee is €1,000.", "supported"),
+        ("Version 1.10 fixes it.", "Version 1.1 fixes it.", "contradicted"),
+        ("Version 2.0 fixes it.", "Version 2 fixes it.", "supported"),
+        ("The drive holds 1 TB.", "The drive holds 1000 GB.", "supported"),
+        ("The drive holds 1 TB.", "The drive holds 100 GB.", "contradicted"),
+        ("The meeting is at 10:30.", "The meeting is at 10:45.", "contradicted"),
+        ("The meeting is at 10:30.", "The meeting is at 10:30.", "supported"),
+        ("Opening hours are 9 to 17.", "Opening hours are 9 to 18.", "contradicted"),
+        ("Opening hours are 9 to 17.", "Opening hours are 9 until 17.", "supported"),
+        ("The meeting is on March 3.", "The meeting is on March 4.", "contradicted"),
+        ("The meeting is on March 3.", "The meeting is on March 3.", "supported"),
+        ("The ratio is 3/4.", "The ratio is 1/4.", "contradicted"),
+        ("The ratio is 3/4.", "The ratio is 0.75.", "supported"),
+        ("The share is 10%.", "The share is 0.1.", "supported"),
+        ("The share is 10%.", "The share is 0.2.", "absent"),
         # negation
         ("Damage by lightning is covered.", "Damage by lightning is not covered.", "contradicted"),
         ("Damage by lightning isn't covered.", "Damage by lightning is not covered.", "supported"),
@@ -61,6 +82,17 @@ SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "judge"
         ("The R1 is covered for 24 months.", CONTEXT, "contradicted"),
         ("The R2 is covered for 24 months.", CONTEXT, "supported"),
         ("The R3 is covered for 24 months.", CONTEXT, "absent"),
+        ("Paris hosts the office.", "London hosts the office.", "absent"),
+        ("Paris hosts the office.", "Paris hosts the office.", "supported"),
+        ("Paris hosts the office.", "London hosts the office. All of London knows it.", "absent"),
+        ("Select your plan and click save.", "Choose your plan and click save.", "supported"),
+        ("LG makes the panel.", "Samsung makes the panel. All of Samsung knows it.", "contradicted"),
+        ("LG makes the panel.", "LG makes the panel. All of Samsung knows it.", "supported"),
+        # directions and bounds
+        ("Sales rose by 5%.", "Sales fell by 5%.", "contradicted"),
+        ("Sales rose by 5%.", "Sales increased by 5%.", "supported"),
+        ("The limit is at least 5 users.", "The limit is at most 5 users.", "contradicted"),
+        ("The limit is at least 5 users.", "The limit is a minimum of 5 users.", "supported"),
         # words
         ("Shipping is free of charge.", CONTEXT, "absent"),
         ("The receipts are sent back.", "Send the receipt back.", "supported"),
@@ -174,7 +206,7 @@ def test_the_warning_gives_measured_figures() -> None:
     assert JUDGE.warnings(None) == (AGREEMENT, WARNING)
     assert "no meaning" in WARNING
     assert "weak" in AGREEMENT
-    assert str(JUDGE.card.revision).startswith("1, ")
+    assert str(JUDGE.card.revision).startswith("2, ")
 
 
 def test_the_figures_are_those_of_the_benchmark() -> None:

@@ -177,7 +177,7 @@ HITS = ("contributed", "not_contributed")
         ("rubric/relevance", "rating", "On a scale from 1 to 5 this is a 4.", "no JSON in it"),
         ("rubric/relevance", "rating", '{"reason": "it', "ends in the middle"),
         ("rubric/relevance", "rating", '{"reason":"","rating":1} or {"reason":"","rating":5}', "2 different answers"),
-        ("rubric/relevance", "rating", TimeoutError(), "did not answer"),
+        ("rubric/relevance", "rating", TimeoutError(), "TimeoutError"),
         ("rubric/correctness", "rating", {"reason": "", "rating": 3}, "rating is 3"),
         ("rubric/context_contribution", "contributions", verdicts("contributed"), "1 verdicts for 5 chunks"),
         ("rubric/context_contribution", "contributions", verdicts(*HITS * 3), "6 verdicts for 5 chunks"),
@@ -189,7 +189,7 @@ HITS = ("contributed", "not_contributed")
             verdicts(*HITS * 2, "contributed", number=2),
             "the verdicts are on chunks 2, 2, 2, 2, 2, expected 1 to 5",
         ),
-        ("rubric/citation_accuracy", "claims", {"claims": ["a", " "]}, "claims.1 is"),
+        ("rubric/citation_accuracy", "claims", {"claims": ["a", " "]}, "1 of 2 claims is blank"),
         ("rubric/citation_accuracy", "support", verdicts("supported"), "1 verdicts for 2 claims"),
         ("rubric/citation_accuracy", "support", verdicts("supported", "idk"), "verdicts.1.verdict is"),
         ("rubric/false_refusal_rate", "declining", {"reason": "", "verdict": "Yes."}, "verdict is"),
@@ -290,7 +290,7 @@ def test_every_judged_rubric_hashes_what_it_sends(monkeypatch: pytest.MonkeyPatc
     after = scorer("rubric/correctness").definition
     assert after.fingerprint != before.fingerprint
     sent = scorer("rubric/citation_accuracy").prompts()  # type: ignore[union-attr]
-    assert list(sent) == ["claims", "support"]
+    assert list(sent) == ["claims", "support", "splitter"]
     assert "<statement>" in sent["support"]
     assert '"contradicted"' in sent["support"].splitlines()[-1]
 

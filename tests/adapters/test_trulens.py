@@ -306,7 +306,7 @@ def test_case_05_json_in_prose_is_read(reply: str) -> None:
         ("1. It agrees.", "no clear whole number"),
         ("Score: 2½", "no clear whole number"),
         ("They agree.", "no clear whole number"),
-        ("", "no clear whole number"),
+        ("", "it is empty"),
         ("15", "15 is outside the range 0 to 10"),
         ("nan", "no clear whole number"),
     ],
@@ -334,7 +334,7 @@ def test_a_rating_is_the_number_that_trulens_reads() -> None:
     [
         ("I am unable to assess this.", ["Score: 3"], "key points could not be parsed"),
         ("Sure:\nKey Point 1: a", ["Score: 3", "Score: 3"], "key points could not be parsed"),
-        ("Key Point 1: a\nKey Point 2: b", ["Score: 3", ""], "no clear whole number"),
+        ("Key Point 1: a\nKey Point 2: b", ["Score: 3", ""], "it is empty"),
         ("Key Point 1: a\nKey Point 2: b", ["Score: 3", "Key Point: b\nScore: 3"], "no clear whole number"),
         ("Key Point 1: a", ["Score: 7"], "7 is outside the range 0 to 3"),
         ("Key Point 1: a", ["Score: 2.9"], "several candidate ratings"),
@@ -409,7 +409,9 @@ def test_no_reference_is_no_score() -> None:
         pytest.param(BY_JUDGE, "Hello.", {"split": "1.\n2)"}, "0 sentences", id="list markers alone"),
         pytest.param(SENTENCES, "... !", {}, "0 sentences", id="no word"),
         pytest.param(SENTENCES, "42", {}, "0 sentences", id="a number, which TruLens takes for a list marker"),
-        pytest.param("trulens/comprehensiveness", "Hello.", {"key points": "\n"}, "0 key points", id="no key point"),
+        pytest.param(
+            "trulens/comprehensiveness", "Hello.", {"key points": "<think>?</think>"}, "0 key points", id="no key point"
+        ),
     ],
 )
 def test_case_15_nothing_to_judge_is_no_score(spec: Any, answer: str, replies: dict[str, Any], told: str) -> None:

