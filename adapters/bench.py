@@ -157,7 +157,7 @@ class Bench:
                     raise
                 raise JudgeFault(f"{who} was cancelled from within") from None
             except Exception as error:
-                if limit.expired():
+                if limit.expired() or (self.judge.keeps_time and isinstance(error, TimeoutError)):
                     seconds = self.judge.call_seconds
                     raise JudgeFault(f"{who} did not answer within judge.call_seconds={seconds:g}") from None
                 raise JudgeFault(f"{who} failed: {type(error).__name__}: {error}") from error

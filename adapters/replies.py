@@ -48,6 +48,8 @@ def parse(reply: Reply, schema: type[M], prompt: Sequence[Message] = ()) -> tupl
     """
     cut = ", and it was cut off at max_tokens; raise it" if reply.finish_reason == "length" else ""
     try:
+        if not reply.text.strip():
+            _unparsed("it is empty")
         _hold_length(reply.text)
         text = without_thought(reply.text)
         _refuse_echo(text, prompt)
