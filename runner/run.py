@@ -14,6 +14,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from adapters.base import JudgedScorer
+from adapters.judges.vectors import WARNING as WITHOUT_MEANING
 from adapters.recording import RecordingError
 from runner import __version__, console, pipeline, results
 from runner.component import Component
@@ -234,7 +236,9 @@ def _notes(result: RunResult) -> list[str]:
 
 def _judge_notes(built: Experiment, result: RunResult) -> list[str]:
     model = getattr(built.generator, "model", None)
-    notes = list(built.judge.warnings(model if isinstance(model, str) else None))
+    embeds = any(isinstance(scorer, JudgedScorer) and scorer.embeds for scorer in built.metrics.scorers())
+    warnings = built.judge.warnings(model if isinstance(model, str) else None)
+    notes = [told for told in warnings if embeds or told != WITHOUT_MEANING]
     for key, failed in failures(result.scores).items():
         of = len(result.questions)
         notes.append(f"{key}: {len(failed)} of {of} failed; the first: {failed[0].question_id}: {failed[0].reason}")

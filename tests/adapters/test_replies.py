@@ -104,8 +104,8 @@ def test_line_breaks_and_tags_inside_strings_are_text() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "no JSON in it: ''"),
-        ("   \n", "no JSON in it"),
+        ("", "it is empty"),
+        ("   \n", "it is empty"),
         ("I am unable to assess this.", "no JSON in it: 'I am unable to assess this.'"),
         ("null", "no JSON in it: 'null'"),
         ("true", "no JSON in it"),
