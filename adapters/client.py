@@ -146,7 +146,8 @@ class Limits:
         self._starts: deque[float] = deque()
         self._tokens: deque[tuple[float, int]] = deque()
         self._in_flight, self._replies, self._all_tokens = 0, 0, 0
-        self._unreachable, self._silent, self._until = 0, 0, 0.0
+        self._unreachable, self._silent, self._until, self._known = 0, 0, 0.0, False
+        self._why: str | None = None
         self.calls, self.cost = 0, 0.0
         self.spent: str | None = None
         """Why nothing more is asked; None = the budget is not used up, or nothing was asked since it was."""
@@ -158,7 +159,7 @@ class Limits:
         with self._lock:
             if now < self._until:
                 told = f"{settings.host} did not answer the calls before; it is asked again in a while"
-                raise EndpointError(told)
+                raise EndpointError(f"{told}. The last said: {self._why}" if self._why else told)
             if settings.max_calls is not None and self.calls >= settings.max_calls:
                 self.spent = f"max_calls={settings.max_calls} is used up"
             if settings.max_cost is not None and self.cost >= settings.max_cost:
@@ -180,15 +181,21 @@ class Limits:
             self._in_flight += 1
             return 0.0
 
-    def ended(self, *, reached: bool = False, unreachable: bool = False, silent: bool = False) -> None:
-        """A call that was admitted is over. All False: it was given up, which says nothing of the endpoint."""
+    def ended(
+        self, *, reached: bool = False, unreachable: bool = False, silent: bool = False, why: str | None = None
+    ) -> None:
+        """A call that was admitted is over. All False: it was given up, which says nothing of the endpoint. why: what
+        is told of an endpoint that is given up."""
         with self._lock:
             self._in_flight -= 1
             if reached:
                 self._unreachable = self._silent = 0
+                self._known = True
+            self._why = why
             self._unreachable += unreachable
             self._silent += silent
-            if self._unreachable >= UNREACHABLE_CALLS or self._silent >= SILENT_CALLS:
+            # One call, with all its attempts, is enough where nothing was ever reached.
+            if self._unreachable >= (UNREACHABLE_CALLS if self._known else 1) or self._silent >= SILENT_CALLS:
                 self._until = monotonic() + GIVEN_UP_SECONDS
 
     def count(self, reply: Reply) -> None:
@@ -353,7 +360,7 @@ class Client:
         while wait := self.limits.admitted():
             await asyncio.sleep(min(wait, 1.0))  # calls that end sooner, or use up the budget, change what is right
         longest = self.settings.max_attempts * (self.settings.timeout_seconds + LONGEST_WAIT)
-        ended: dict[str, bool] = {}
+        ended: dict[str, Any] = {}
         try:
             async with asyncio.timeout(longest if seconds is None else seconds):
                 found = await call()
@@ -366,6 +373,7 @@ class Client:
         except EndpointError as error:
             ended = {"unreachable": error.unreachable, "silent": error.silent}
             ended["reached"] = not any(ended.values())
+            ended["why"] = str(error) if error.unreachable else None
             raise
         finally:
             self.limits.ended(**ended)

@@ -389,6 +389,15 @@ def test_an_endpoint_that_is_gone_is_not_waited_for_by_every_call(
     assert "cannot connect to" in fault(used, sample=3), "after a while it is asked again"
 
 
+def test_an_endpoint_that_was_never_there_is_given_up_after_one_call(settings: Settings) -> None:
+    used = Client(settings(base_url="http://127.0.0.1:9/v1", max_attempts=1))
+    assert "cannot connect to" in fault(used, sample=1)
+    said = fault(used, sample=2)
+    assert "did not answer the calls before" in said
+    assert "cannot connect to 127.0.0.1:9" in said
+    assert used.limits.calls == 1
+
+
 def test_two_slow_calls_do_not_give_an_endpoint_up_and_sixteen_do(openai_stub: OpenAIStub, settings: Settings) -> None:
     used = Client(settings(max_attempts=1, timeout_seconds=1.0))
 
