@@ -125,7 +125,7 @@ class Bench:
                 self._on_reply(call, reply)
             return reply
 
-        return await self._limited(asked(), f"the judge ({call.name})")
+        return await self._limited(asked, f"the judge ({call.name})")
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """A vector for each text. Raises JudgeFault, and nothing else."""
@@ -139,16 +139,16 @@ class Bench:
                     self._on_embedding(text, vector)
             return vectors
 
-        return await self._limited(embedded(), "the judge (embeddings)")
+        return await self._limited(embedded, "the judge (embeddings)")
 
-    async def _limited(self, work: Coroutine[Any, Any, T], who: str) -> T:
+    async def _limited(self, work: Callable[[], Coroutine[Any, Any, T]], who: str) -> T:
         """The result of `work` within the limits on time and on calls in flight. Raises JudgeFault for all that goes
         wrong; a cancellation passes only where it comes from outside, since libraries leak their own."""
         async with self._slots:
             limit = self._in_time()
             try:
                 async with limit:
-                    return await work
+                    return await work()
             except JudgeFault:
                 raise
             except asyncio.CancelledError:

@@ -4,6 +4,7 @@ Written here because hydra-joblib-launcher (1.2.0, 2022) lets one dead worker lo
 come back in the order of the jobs, and a worker that dies costs the job it had, no more.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
-from hydra_plugins.paribus.jobs import failed, run_one
+from hydra_plugins.paribus.jobs import failed, run_in
 
 
 @dataclass
@@ -45,9 +46,10 @@ class JoblibLauncher(Launcher):
         from joblib import Parallel, delayed
 
         Path(str(self.config.hydra.sweep.dir)).mkdir(parents=True, exist_ok=True)
-        state = Singleton.get_state()
+        here = os.getcwd(), {name: value for name, value in os.environ.items() if name.startswith("PARIBUS_")}
+        shared = self.hydra_context, self.config, self.task_function, Singleton.get_state()
         jobs = [
-            delayed(run_one)(index, list(overrides), self.hydra_context, self.config, self.task_function, state)
+            delayed(run_in)(*here, index, list(overrides), *shared)
             for index, overrides in enumerate(job_overrides, initial_job_idx)
         ]
         returns: list[JobReturn] = []

@@ -7,6 +7,18 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, open_dict
 
 
+def run_in(folder: str, variables: dict[str, str], *job: Any) -> JobReturn:
+    """`run_one` in a worker of this machine that may have been started elsewhere: joblib keeps workers between calls.
+
+    folder: the working directory; variables: those of the environment that paribus passes to itself.
+    """
+    import os
+
+    os.chdir(folder)
+    os.environ.update(variables)
+    return run_one(*job)
+
+
 def run_one(
     index: int,
     overrides: list[str],

@@ -108,11 +108,11 @@ def test_more_of_everything_than_fits_one_call(logged: Logged) -> None:
 
 
 def test_a_tag_that_is_too_long_is_kept_whole(logged: Logged) -> None:
-    reason = "because " * 2000
-    run = logged(result({"labels/recall@5": [reason]}))
+    told = "because " * 2000
+    run = logged(result({"labels/recall@5": [0.5]}, environment={"note": told}))
     (kept,) = (files(run) / "tags").iterdir()
-    assert kept.read_text().endswith(reason)
-    assert f"whole in tags/{kept.name}" in run.data.tags["paribus.no_value.labels/recall_at_5"]
+    assert kept.read_text().endswith(told)
+    assert f"whole in tags/{kept.name}" in run.data.tags["paribus.environment.note"]
 
 
 def baseline_of(tracker: Tracker, run: Any) -> BaselineView:

@@ -286,7 +286,7 @@ def test_a_real_server(server: str, tmp_path: Path, capfd: pytest.CaptureFixture
     assert run.data.metrics["delta/labels/recall_at_5"] == 0
     assert run.data.params["a"] == ""
     assert Path(tracker._client.download_artifacts(handle.run_id, "params/p.txt")).read_text() == "é" * 7000
-    assert len(tracker._client.list_artifacts(handle.run_id, "results")) == 6
+    assert len(tracker._client.list_artifacts(handle.run_id, "results")) == 7
     assert tracker.close_stale() == []
     with pytest.raises(StoreError, match=f"MLflow could not use http://{server}: .*not found"):
         tracker.load_baseline("0" * 32)
