@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from math import isfinite, sqrt
+from math import hypot, isfinite
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
@@ -117,7 +117,7 @@ def _embedding_class() -> Callable[[Measurement], Any]:
                 return "is zero, which has no direction"
             if not all(map(isfinite, vector)):
                 return "is not finite"
-            norm = sqrt(sum(number * number for number in vector))
+            norm = hypot(*vector)
             if not 1e-100 <= norm <= 1e100:
                 return f"has length {norm:g}, of which no cosine can be computed"
             known = next(iter(self.vectors.values()), vector)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
@@ -75,7 +76,8 @@ def score(
             tell(f"{scorer.key}: not computed: {error}")
             found[scorer.key] = [scorer.failed(record, str(error)) for _, record in pairs]
     if ready and judge:
-        found |= in_own_loop(_judged(ready, pairs, judge, recording, progress or Progress()))
+        with _frameworks_left_alone():
+            found |= in_own_loop(_judged(ready, pairs, judge, recording, progress or Progress()))
     return tuple(score for scorer in scorers for score in found[scorer.key])
 
 
@@ -87,6 +89,20 @@ def _plain(scorer: Scorer, question: Question, record: Record) -> Score:
         return scorer.failed(record, str(error))
     except Exception as error:
         return scorer.failed(record, f"{type(error).__name__}: {error}")
+
+
+@contextmanager
+def _frameworks_left_alone() -> Iterator[None]:
+    """Keep the garbage collector off the 300,000 objects of the imported frameworks: each full collection goes through
+    all of them, which takes a fifth of a second in which no call is answered."""
+    if gc.get_freeze_count():
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 async def _judged(
