@@ -37,7 +37,7 @@ SWITCHES = {
     "DEEPEVAL_DISABLE_DOTENV": "1",
     # Settings in .deepeval of the working directory into os.environ.
     "DEEPEVAL_DISABLE_LEGACY_KEYFILE": "1",
-    # "1" asks pypi.org at import.
+    # "1" asks the package index at import.
     "DEEPEVAL_UPDATE_WARNING_OPT_IN": "0",
 }
 """Environment variables that stay set, because the frameworks read some of them later. TruLens needs none: it records
