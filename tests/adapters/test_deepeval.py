@@ -602,7 +602,7 @@ def test_what_deepeval_raises_itself_is_told(monkeypatch: pytest.MonkeyPatch) ->
 # Texts
 
 
-@pytest.mark.parametrize("mark", ["[DEEPEVAL:IMAGE:x]", "[DEEPEVAL:PDF:/tmp/a.pdf]"])
+@pytest.mark.parametrize("mark", ["[DEEPEVAL:IMAGE:x]", "[DEEPEVAL:PDF:a.pdf]"])
 @pytest.mark.parametrize("definition", DEFINITIONS)
 def test_marks_that_deepeval_takes_for_images_are_judged_as_text(definition: str, mark: str) -> None:
     """DeepEval raises on them. The judge gets the prompts that it gets for a harmless mark, with this mark in them."""
