@@ -7,6 +7,7 @@ imports deepeval.
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -177,12 +178,13 @@ class DeepEvalScorer(JudgedScorer):
         """The arguments of the metric's constructor that are parameters of the definition."""
         return {}
 
+    @abstractmethod
     def sites(self, measurement: Measurement) -> tuple[CallSite, ...]:
         """The calls of this measurement, named after the only field of their schema."""
-        raise NotImplementedError
 
     def units(self, measurement: Measurement) -> Sequence[str]:
-        """What the verdicts are about, in order. Raises NothingToJudge."""
+        """What the verdicts are about, in order; not asked of a definition with an `evidence` of its own. Raises
+        NothingToJudge."""
         raise NotImplementedError
 
     def rank(self, place: int) -> int | None:

@@ -209,21 +209,21 @@ class OneCallScorer(RubricScorer):
     call: ClassVar[str]
     reply_schema: ClassVar[type[BaseModel]]
 
+    @abstractmethod
     def instruction(self) -> str:
         """What the judge is told to do."""
-        raise NotImplementedError
 
+    @abstractmethod
     def texts(self, question: str, answer: str, reference: str, chunks: Sequence[str]) -> dict[str, str]:
         """The texts that the judge sees, by the names that the instruction gives them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def task(self, question: Question, record: Record) -> Task:
         """The same for a judge without a model."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write(self, findings: Findings) -> object:
         """Findings in the schema."""
-        raise NotImplementedError
 
     async def _ask(self, measurement: Measurement) -> None:
         question, record = measurement.question, measurement.record
