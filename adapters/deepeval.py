@@ -76,7 +76,7 @@ def _judges() -> tuple[Callable[[Ask], Any], Callable[[], Any]]:
             return "paribus"
 
         def generate(self, prompt: str, schema: type[BaseModel]) -> Any:
-            raise NotImplementedError("paribus asks its judge asynchronously")
+            raise RuntimeError("paribus asks its judge asynchronously")
 
         async def a_generate(self, prompt: str, schema: type[BaseModel]) -> Any:
             try:
@@ -182,10 +182,9 @@ class DeepEvalScorer(JudgedScorer):
     def sites(self, measurement: Measurement) -> tuple[CallSite, ...]:
         """The calls of this measurement, named after the only field of their schema."""
 
+    @abstractmethod
     def units(self, measurement: Measurement) -> Sequence[str]:
-        """What the verdicts are about, in order; not asked of a definition with an `evidence` of its own. Raises
-        NothingToJudge."""
-        raise NotImplementedError
+        """What the verdicts are about, in order. Raises NothingToJudge."""
 
     def rank(self, place: int) -> int | None:
         """The rank of the unit at this place (from 1), where units are ranked chunks."""
@@ -480,10 +479,13 @@ class ContextualRelevancy(DeepEvalScorer, RankedScorer):
             "verdicts": [{"statement": f.unit, "verdict": self.native[f.word], "reason": f.reason} for f in findings]
         }
 
+    def units(self, measurement: Measurement) -> Sequence[str]:
+        """The chunks; each has a call with verdicts on statements of its own."""
+        return self.contexts(measurement.record)
+
     @override
     def evidence(self, measurement: Measurement) -> tuple[Verdict, ...]:
-        contexts = self.contexts(measurement.record)
-        asked = measurement.exchanges
+        contexts, asked = self.units(measurement), measurement.exchanges
         if len(asked) != len(contexts) or not all(exchange.data for exchange in asked):
             raise LookupError(
                 f"{_told(len(measurement.replies('verdicts')), 'reply')} for {_told(len(contexts), 'chunk')}"

@@ -74,7 +74,7 @@ def _judge_class() -> Callable[[RagasScorer, Measurement], Any]:
             self.scorer, self.measurement = scorer, measurement
 
         def generate(self, prompt: str, response_model: type[BaseModel]) -> Any:
-            raise NotImplementedError("paribus asks its judge asynchronously")
+            raise RuntimeError("paribus asks its judge asynchronously")
 
         async def agenerate(self, prompt: str, response_model: type[BaseModel]) -> Any:
             site = self.scorer.site(response_model.__name__, prompt)
