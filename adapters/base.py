@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from adapters.bench import SAMPLES_APART, Bench, Measurement, prompt_hash
 from adapters.flips import together
+from adapters.formulas import Formula
 from adapters.inputs import missing, visible
 from adapters.schema import Definition, Question, Ranked, Record, Score, Verdict
 
@@ -170,6 +171,10 @@ class Measure(BaseModel, ABC):
         """The hash of each prompt with its schema, by call; empty where no judge is asked."""
         return {}
 
+    def arithmetic(self) -> Formula | None:
+        """What it computes from its verdicts, for the audit; None = its value does not come from verdicts on units."""
+        return None
+
     def prepare(self) -> None:
         """Import what computing needs, before any work. Raises Unavailable."""
 
@@ -278,6 +283,7 @@ class JudgedScorer(Measure):
         if isinstance(error, Unavailable):
             return self.failed(measurement.record, str(error))
         score = self._believed(measurement, value, error)
+        await measurement.settle(score.status == "failed")
         return replace(
             score,
             judge=measurement.bench.card,

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 from typing_extensions import override
 
-from adapters import asks
+from adapters import asks, formulas
 from adapters.base import Disbelieved, JudgedScorer, NothingToJudge, RankedScorer
 from adapters.bench import CallSite, Measurement
+from adapters.formulas import Formula
 from adapters.inputs import visible
 from adapters.isolation import framework, installed_version
 from adapters.judge import JudgeFault, Message, schema_text
@@ -288,6 +289,15 @@ class Faithfulness(DeepEvalScorer):
         """See DeepEvalScorer."""
         return self.model_dump()
 
+    def arithmetic(self) -> Formula:
+        """See Measure."""
+        borderline = 0.0 if self.penalize_ambiguous_claims else 1.0
+        return Formula(
+            formulas.ANSWER_CLAIMS,
+            {**formulas.YES_ONLY, "borderline": borderline},
+            formulas.SUPPORTED_ONLY if self.penalize_ambiguous_claims else formulas.NOT_CONTRADICTED,
+        )
+
     def sites(self, measurement: Measurement) -> tuple[CallSite, ...]:
         """See DeepEvalScorer."""
         record = measurement.record
@@ -333,6 +343,14 @@ class AnswerRelevancy(DeepEvalScorer):
     ours: ClassVar[Mapping[str, str | None]] = {**RELEVANCE, "borderline": None}
     native: ClassVar[Mapping[str | None, str]] = _turned(RELEVANCE)
 
+    def arithmetic(self) -> Formula:
+        """See Measure."""
+        return Formula(
+            formulas.ANSWER_STATEMENTS,
+            {**formulas.YES_ONLY, "borderline": 1.0},
+            formulas.RELEVANT_ONLY,
+        )
+
     def sites(self, measurement: Measurement) -> tuple[CallSite, ...]:
         """See DeepEvalScorer."""
         question, record = measurement.question, measurement.record
@@ -374,6 +392,10 @@ class ContextualPrecision(DeepEvalScorer, RankedScorer):
     )
     ours: ClassVar[Mapping[str, str | None]] = RELEVANCE
     native: ClassVar[Mapping[str | None, str]] = _turned(RELEVANCE)
+
+    def arithmetic(self) -> Formula:
+        """See Measure."""
+        return Formula(formulas.USEFUL_CHUNKS, formulas.YES_ONLY, formulas.RELEVANT_ONLY, formulas.precision_at_hits())
 
     def sites(self, measurement: Measurement) -> tuple[CallSite, ...]:
         """See DeepEvalScorer."""
@@ -418,6 +440,10 @@ class ContextualRecall(DeepEvalScorer, RankedScorer):
     )
     ours: ClassVar[Mapping[str, str | None]] = ATTRIBUTION
     native: ClassVar[Mapping[str | None, str]] = _turned(ATTRIBUTION)
+
+    def arithmetic(self) -> Formula:
+        """See Measure."""
+        return Formula(formulas.REFERENCE_CLAIMS, formulas.YES_ONLY, formulas.ATTRIBUTED_ONLY)
 
     def sites(self, measurement: Measurement) -> tuple[CallSite, ...]:
         """See DeepEvalScorer."""
@@ -466,6 +492,10 @@ class ContextualRelevancy(DeepEvalScorer, RankedScorer):
     )
     ours: ClassVar[Mapping[str, str | None]] = RELEVANCE
     native: ClassVar[Mapping[str | None, str]] = _turned(RELEVANCE)
+
+    def arithmetic(self) -> Formula:
+        """See Measure."""
+        return Formula(formulas.CHUNK_STATEMENTS, formulas.YES_ONLY, formulas.RELEVANT_ONLY)
 
     def sites(self, measurement: Measurement) -> tuple[CallSite, ...]:
         """See DeepEvalScorer. DeepEval asks about the chunks in their order; `evidence` checks that it did."""
@@ -540,6 +570,10 @@ class Hallucination(DeepEvalScorer):
     # "yes" says no more than that nothing is contradicted, for which we have no word.
     ours: ClassVar[Mapping[str, str | None]] = {"yes": None, "no": "contradicted"}
     native: ClassVar[Mapping[str | None, str]] = {"supported": "yes", "absent": "yes", "contradicted": "no"}
+
+    def arithmetic(self) -> Formula:
+        """See Measure."""
+        return Formula(formulas.CONTRADICTED_CHUNKS, formulas.YES_ONLY, formulas.NOT_CONTRADICTED)
 
     def sites(self, measurement: Measurement) -> tuple[CallSite, ...]:
         """See DeepEvalScorer."""

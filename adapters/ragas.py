@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field
 from typing_extensions import override
 
-from adapters import asks
+from adapters import asks, formulas
 from adapters.base import Disbelieved, JudgedScorer, RankedScorer, Unavailable
 from adapters.bench import CallSite, Measurement
+from adapters.formulas import Formula
 from adapters.inputs import visible
 from adapters.isolation import framework, installed_version
 from adapters.judge import JudgeFault, Message, schema_text
@@ -359,6 +360,10 @@ class Faithfulness(RagasScorer):
         ),
     }
 
+    def arithmetic(self) -> Formula:
+        """See Measure."""
+        return Formula(formulas.ANSWER_CLAIMS, formulas.ONE_OR_ZERO, formulas.SUPPORTED_ONLY)
+
     @override
     def evidence(self, measurement: Measurement) -> tuple[Verdict, ...]:
         statements = named(measurement.replies("statements")[0]["statements"], "claims in the answer")
@@ -452,6 +457,15 @@ class ContextPrecision(RagasScorer, RankedScorer):
     )
     sites: ClassVar[Mapping[str, CallSite]] = {"ContextPrecisionOutput": _precision_site()}
 
+    def arithmetic(self) -> Formula:
+        """See Measure."""
+        return Formula(
+            formulas.USEFUL_CHUNKS,
+            formulas.ONE_OR_ZERO,
+            formulas.RELEVANT_ONLY,
+            formulas.precision_at_hits(epsilon=1e-10),
+        )
+
     @override
     def evidence(self, measurement: Measurement) -> tuple[Verdict, ...]:
         chunks, replies = self.contexts(measurement.record), measurement.replies("verdict")
@@ -485,6 +499,10 @@ class ContextUtilization(ContextPrecision):
         "It measures the ranking by the answer: a wrong answer makes the chunks useful that misled it.",
         *ContextPrecision.hazards,
     )
+
+    def arithmetic(self) -> Formula:
+        """See Measure."""
+        return replace(super().arithmetic(), units=formulas.CHUNKS_USED)
 
 
 def _recall_site() -> CallSite:
@@ -526,6 +544,10 @@ class ContextRecall(RagasScorer, RankedScorer):
         "A reference that is a poor answer makes a poor yardstick for the ranking.",
     )
     sites: ClassVar[Mapping[str, CallSite]] = {"ContextRecallOutput": _recall_site()}
+
+    def arithmetic(self) -> Formula:
+        """See Measure."""
+        return Formula(formulas.REFERENCE_CLAIMS, formulas.ONE_OR_ZERO, formulas.ATTRIBUTED_ONLY)
 
     @override
     def evidence(self, measurement: Measurement) -> tuple[Verdict, ...]:
@@ -572,6 +594,15 @@ class ContextEntityRecall(RagasScorer, RankedScorer):
             lambda findings: {"entities": [finding.unit for finding in findings]},
         )
     }
+
+    def arithmetic(self) -> Formula:
+        """See Measure."""
+        return Formula(
+            formulas.REFERENCE_ENTITIES,
+            {"in both lists": 1.0, "in the reference only": 0.0},
+            formulas.ATTRIBUTED_ONLY,
+            formulas.padded_share(epsilon=1e-8),
+        )
 
     @override
     def evidence(self, measurement: Measurement) -> tuple[Verdict, ...]:

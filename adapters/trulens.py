@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from typing_extensions import override
 
-from adapters import asks
+from adapters import asks, formulas
 from adapters.base import Disbelieved, JudgedScorer, NothingToJudge, RankedScorer
 from adapters.bench import CallSite, Exchange, Measurement
+from adapters.formulas import Formula
 from adapters.isolation import framework, installed_version
 from adapters.judge import Message, schema_text
 from adapters.refusal import declines
@@ -317,6 +318,10 @@ class Groundedness(TruLensScorer):
         """See TruLensScorer."""
         return "groundedness_measure_with_cot_reasons"
 
+    def arithmetic(self) -> Formula:
+        """See Measure."""
+        return Formula(formulas.ANSWER_CLAIMS, formulas.grades(TOP), formulas.SUPPORTED_ONLY)
+
     def compute(self, hear: Hear, question: Question, record: Record) -> float:
         """See TruLensScorer."""
         configs = _trulens("trulens.core.feedback.feedback").GroundednessConfigs(
@@ -412,6 +417,15 @@ class ContextRelevance(TruLensScorer, RankedScorer):
     def method(self) -> str:
         """See TruLensScorer."""
         return "context_relevance_with_cot_reasons" if self.reasons else "context_relevance"
+
+    def arithmetic(self) -> Formula:
+        """See Measure."""
+        return Formula(
+            formulas.RELEVANT_CHUNKS,
+            formulas.grades(TOP),
+            formulas.RELEVANT_ONLY,
+            fmean if self.aggregate == "mean" else max,
+        )
 
     def compute(self, hear: Hear, question: Question, record: Record) -> float:
         """See TruLensScorer; one chunk after the other."""
@@ -534,6 +548,10 @@ class Comprehensiveness(TruLensScorer):
     def method(self) -> str:
         """See TruLensScorer."""
         return "comprehensiveness_with_cot_reasons"
+
+    def arithmetic(self) -> Formula:
+        """See Measure."""
+        return Formula(formulas.KEY_POINTS, formulas.grades(TOP), formulas.SUPPORTED_ONLY)
 
     def compute(self, hear: Hear, question: Question, record: Record) -> float:
         """See TruLensScorer."""
