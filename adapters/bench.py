@@ -21,7 +21,7 @@ from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel
 
-from adapters.judge import Call, Judge, JudgeFault, Message, Reply
+from adapters.judge import Call, Judge, JudgeFault, Message, Reply, Vectors
 from adapters.replies import UnusableReply, parse, plain
 from adapters.schema import Question, Record
 from adapters.tasks import Findings, Task
@@ -58,12 +58,13 @@ class CallSite:
 
 @dataclass
 class Exchange:
-    """One call of a measurement and what came back. replies: the last one counts, those before it could not be read.
-    data: the JSON of the reply, the text itself where no schema was asked; None until the reply is there. seconds:
-    waiting for a free place included."""
+    """One call of a measurement and what came back. replies: the last one counts, those before it could not be read;
+    asked: the call for each of them, as it was sent. data: the JSON of the reply, the text itself where no schema was
+    asked; None until the reply is there. seconds: waiting for a free place included."""
 
     call: Call
     replies: list[Reply] = field(default_factory=list)
+    asked: list[Call] = field(default_factory=list)
     data: Any = None
     seconds: float = 0.0
 
@@ -87,6 +88,7 @@ class Bench:
         self._on_reply: Listener | None = None
         self._on_embedding: EmbedListener | None = None
         self._slots = asyncio.Semaphore(judge.concurrency)
+        self._refused: list[Call] = []
 
     async def __aenter__(self) -> Self:
         self.loop = asyncio.get_running_loop()
@@ -101,6 +103,8 @@ class Bench:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
+        for call in self._refused:
+            await asyncio.to_thread(self.judge.forget, call)
         await self.judge.close()
 
     def _in_time(self) -> asyncio.Timeout:
@@ -127,15 +131,23 @@ class Bench:
 
         return await self._limited(asked, f"the judge ({call.name})")
 
-    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+    async def settle(self, calls: Sequence[Call], believed: bool) -> None:
+        """Say what became of replies: a score rests on them, or a definition refused what they say. Refused ones are
+        forgotten at the end, so that the next run asks anew, unless another measurement believes them by then."""
+        if believed:
+            await asyncio.to_thread(self.judge.believe, calls)
+        else:
+            self._refused += calls
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
         """A vector for each text. Raises JudgeFault, and nothing else."""
 
-        async def embedded() -> list[list[float]]:
-            vectors = await self.judge.embed(texts)
-            if len(vectors) != len(texts):
-                raise ValueError(f"{len(vectors)} vectors for {len(texts)} texts")
+        async def embedded() -> Vectors:
+            vectors = await self.judge.embedded(texts)
+            if len(vectors.rows) != len(texts):
+                raise ValueError(f"{len(vectors.rows)} vectors for {len(texts)} texts")
             if self._on_embedding:
-                for text, vector in zip(texts, vectors, strict=True):
+                for text, vector in zip(texts, vectors.rows, strict=True):
                     self._on_embedding(text, vector)
             return vectors
 
@@ -177,7 +189,7 @@ class Measurement:
     bench: Bench
     exchanges: list[Exchange] = field(default_factory=list)
     fault: JudgeFault | None = None
-    embeddings: int = 0
+    embedding_costs: list[float | None] = field(default_factory=list)
     first_sample: int = 0
 
     async def ask(self, site: CallSite, messages: Sequence[Message], schema: type[BaseModel] | None) -> Any:
@@ -201,11 +213,10 @@ class Measurement:
     async def _readable(self, exchange: Exchange) -> Any:
         """What the reply says, asked for again as often as the judge allows while it cannot be read."""
         call, judge = exchange.call, self.bench.judge
-        asked: list[Call] = []
         while True:
-            asked.append(call)
             reply = await self.bench.ask(call)
             exchange.replies.append(reply)
+            exchange.asked.append(call)
             try:
                 if call.schema is None:
                     exchange.data = plain(reply, exchange.call.messages)
@@ -213,9 +224,9 @@ class Measurement:
                 instance, exchange.data = parse(reply, call.schema, exchange.call.messages)
                 return instance
             except UnusableReply as fault:
-                if len(asked) > judge.repairs:
+                if len(exchange.asked) > judge.repairs:
                     # Only now: a reply that was repaired leads to its repair again, without asking.
-                    for useless in asked:
+                    for useless in exchange.asked:
                         judge.forget(useless)
                     raise
                 told = (Message("assistant", reply.text), Message("user", REPAIR.format(fault=fault)))
@@ -235,29 +246,35 @@ class Measurement:
         """A vector for each text, in order. Raises JudgeFault."""
         if self.fault:
             raise self.fault
-        self.embeddings += 1
         try:
-            return await self.bench.embed(texts)
+            vectors = await self.bench.embed(texts)
         except JudgeFault as fault:
             self.fault = self.fault or fault
             raise
+        self.embedding_costs.append(vectors.cost)
+        return vectors.rows
+
+    async def settle(self, failed: bool) -> None:
+        """Say whether the score of this measurement failed. Where no call did, it failed by what the replies say."""
+        if not (failed and self.fault):
+            await self.bench.settle([call for exchange in self.exchanges for call in exchange.asked], not failed)
 
     def replies(self, name: str) -> list[Any]:
         """The data of every reply to calls of this name, in the order in which they were asked."""
         return [e.data for e in self.exchanges if e.call.name == name and e.data is not None]
 
     def spent(self) -> dict[str, Any]:
-        """What the replies cost, as the fields of a Score: calls (embeddings not counted), cached, repaired, tokens and
-        cost, these two None where they are unknown for one reply."""
+        """What the replies cost, as the fields of a Score: calls, cached, repaired, tokens (these without embeddings)
+        and cost with them; the last two None where they are unknown for one reply."""
         replies = [reply for exchange in self.exchanges for reply in exchange.replies]
         tokens = [count for reply in replies for count in (reply.tokens_in, reply.tokens_out)]
-        costs = [reply.cost for reply in replies]
+        costs = [*(reply.cost for reply in replies), *self.embedding_costs]
         return {
             "calls": len(replies),
             "cached": sum(reply.cached for reply in replies),
             "repaired": sum(max(len(exchange.replies) - 1, 0) for exchange in self.exchanges),
             "tokens": None if None in tokens else sum(count for count in tokens if count is not None),
-            "cost": None if None in costs or self.embeddings else sum(cost for cost in costs if cost is not None),
+            "cost": None if None in costs else sum(cost for cost in costs if cost is not None),
         }
 
     def _begin(self, site: CallSite, messages: tuple[Message, ...], schema: type[BaseModel] | None) -> Exchange:

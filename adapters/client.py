@@ -16,16 +16,18 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from time import monotonic
-from typing import Annotated, Any, Literal, TypeVar
+from time import monotonic, perf_counter
+from typing import Annotated, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from adapters.endpoint import Endpoint, EndpointError, EndpointSettings, Reply
+from adapters.endpoint import Embedded, Endpoint, EndpointError, EndpointSettings, Reply
 from adapters.reply_cache import CacheError, ReplyCache
 from adapters.schema import fingerprint
 
 T = TypeVar("T")
+Found = TypeVar("Found", Reply, Embedded)
+N = TypeVar("N", int, float)
 
 GIVEN_UP_SECONDS = 30.0
 """How long an endpoint that does not answer is not asked again."""
@@ -60,13 +62,13 @@ class ClientSettings(EndpointSettings):
     max_calls: Annotated[int, Field(ge=0)] | None = None
     """Calls that one run may pay for, attempts at one call not counted; None = no limit."""
     max_cost: Annotated[float, Field(ge=0, strict=False)] | None = None
-    """US dollars that one run may spend, chat only; needs `prices`. Calls in flight when it is reached are still paid
-    for. None = no limit."""
+    """US dollars that one run may spend; needs `prices`. Calls in flight when it is reached are still paid for. None =
+    no limit."""
     requests_per_minute: Annotated[int, Field(ge=1)] | None = None
     """None = no limit."""
     tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
-    """Tokens of chats, in and out, as the endpoint counts them; calls in flight count as the mean of those before.
-    None = no limit."""
+    """Tokens in and out, as the endpoint counts them; calls in flight count as the mean of those before. None = no
+    limit."""
     prices: Prices | None = None
     """None = unknown: no cost is shown."""
 
@@ -100,6 +102,11 @@ class ClientSettings(EndpointSettings):
         made: Client = self.__dict__.setdefault("client", Client(self))
         return made
 
+    @property
+    def clients(self) -> tuple[Client, ...]:
+        """See Asking."""
+        return (self.client,)
+
     def __getstate__(self) -> dict[Any, Any]:
         """The configuration alone: connections and locks stay in their process."""
         state = super().__getstate__()
@@ -132,6 +139,40 @@ class Answered:
     reply: Reply
     cached: bool
     cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredTexts:
+    """Vectors of texts, in their order, with what those cost that were not kept from before, as in Answered."""
+
+    vectors: list[list[float]]
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What the calls of a client came to. calls: those that were answered; cached of them cost nothing. tokens: in and
+    out, of cached replies too, of vectors only when they are asked for; None = unknown for one call. cost: US dollars;
+    None = unknown for one call. seconds: of all calls, which overlap, with their waiting."""
+
+    calls: int = 0
+    cached: int = 0
+    tokens: int | None = 0
+    cost: float | None = 0.0
+    seconds: float = 0.0
+
+    def __add__(self, other: Used) -> Used:
+        return Used(
+            self.calls + other.calls,
+            self.cached + other.cached,
+            _sum(self.tokens, other.tokens),
+            _sum(self.cost, other.cost),
+            self.seconds + other.seconds,
+        )
+
+
+def _sum(one: N | None, other: N | None) -> N | None:
+    return None if one is None or other is None else one + other
 
 
 class Limits:
@@ -198,12 +239,12 @@ class Limits:
             if self._unreachable >= (UNREACHABLE_CALLS if self._known else 1) or self._silent >= SILENT_CALLS:
                 self._until = monotonic() + GIVEN_UP_SECONDS
 
-    def count(self, reply: Reply) -> None:
-        """Add what a reply cost."""
-        tokens, cost = (reply.tokens_in or 0) + (reply.tokens_out or 0), priced(reply, self._settings.prices)
+    def count(self, tokens: int | None, cost: float | None) -> None:
+        """Add what a call came to; None = unknown."""
+        known = tokens or 0
         with self._lock:
-            self._tokens.append((monotonic(), tokens))
-            self._replies, self._all_tokens = self._replies + 1, self._all_tokens + tokens
+            self._tokens.append((monotonic(), known))
+            self._replies, self._all_tokens = self._replies + 1, self._all_tokens + known
             self.cost += cost or 0.0
             if self._settings.max_cost is not None and cost is None:
                 self.spent = (
@@ -212,11 +253,17 @@ class Limits:
                 )
 
 
-def priced(reply: Reply, prices: Prices | None) -> float | None:
-    """What a reply cost in US dollars; None = the price or the tokens are unknown."""
-    if prices is None or reply.tokens_in is None or reply.tokens_out is None:
+def priced(found: Reply | Embedded, prices: Prices | None) -> float | None:
+    """What was found cost in US dollars; None = the price or the tokens are unknown."""
+    counts = (found.tokens_in, found.tokens_out) if isinstance(found, Reply) else (found.tokens, 0)
+    if prices is None or counts[0] is None or counts[1] is None:
         return None
-    return (reply.tokens_in * prices.input + reply.tokens_out * prices.output) / 1e6
+    return (counts[0] * prices.input + counts[1] * prices.output) / 1e6
+
+
+def counted(found: Reply | Embedded) -> int | None:
+    """The tokens of what was found, in and out; None = unknown."""
+    return _sum(found.tokens_in, found.tokens_out) if isinstance(found, Reply) else found.tokens
 
 
 class Client:
@@ -234,6 +281,8 @@ class Client:
         self._cache = ReplyCache(Path(settings.cache_file)) if keeps and settings.cache_file else None
         self._asked: set[str] = set()
         self._in_flight: dict[tuple[int, bool, str], asyncio.Future[Reply]] = {}
+        self._lock = threading.Lock()
+        self.used = Used()
         self.unkept: str | None = None
         """Why replies are not kept any more, though they should be; None = they are."""
 
@@ -246,6 +295,10 @@ class Client:
         """See that kept replies can be read, before any work. Raises EndpointError."""
         if self._cache:
             self._told(self._cache.get, "")
+
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know of replies that could not be kept."""
+        return (f"replies are not kept any more: {self.unkept}",) if self.unkept else ()
 
     async def chat(
         self,
@@ -261,6 +314,19 @@ class Client:
 
         Raises EndpointError (BudgetReached among them), and TimeoutError after `seconds`.
         """
+        began = perf_counter()
+        answered = await self._answered(messages, options, sample, anew, seconds)
+        self._count(answered.cached, counted(answered.reply), answered.cost, began)
+        return answered
+
+    async def _answered(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        options: Mapping[str, Any] | None,
+        sample: int,
+        anew: bool,
+        seconds: float | None,
+    ) -> Answered:
         key = self.key(messages, options, sample)
         if not anew and (kept := self._kept(key)):
             return Answered(Reply(**kept), True, 0.0)
@@ -284,18 +350,21 @@ class Client:
         shared.set_result(reply)
         return Answered(reply, False, priced(reply, self.settings.prices))
 
-    async def embed(self, texts: Sequence[str], anew: bool = False, seconds: float | None = None) -> list[list[float]]:
+    async def embed(self, texts: Sequence[str], anew: bool = False, seconds: float | None = None) -> AnsweredTexts:
         """A vector for each text, kept one by one; those kept are not asked for again. For the rest see chat."""
-        s = self.settings
+        s, began = self.settings, perf_counter()
+        found = Embedded([], 0)
         keys = [fingerprint(["embed", s.place, s.model, s.weights, s.options, text]) for text in texts]
         vectors = {} if anew else {key: kept["vector"] for key in keys if (kept := self._kept(key))}
         wanted = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
         if wanted:
             found = await self._within_limits(lambda: self.endpoint.aembed(list(wanted.values())), seconds)
-            vectors |= dict(zip(wanted, found, strict=True))
+            vectors |= dict(zip(wanted, found.vectors, strict=True))
             for key in () if anew else wanted:
                 await self._keep(key, {"vector": vectors[key]})
-        return [vectors[key] for key in keys]
+        cost = priced(found, s.prices) if wanted else 0.0
+        self._count(not wanted, found.tokens, cost, began)
+        return AnsweredTexts([vectors[key] for key in keys], cost)
 
     def key(
         self, messages: Sequence[Mapping[str, str]], options: Mapping[str, Any] | None = None, sample: int = 0
@@ -307,9 +376,12 @@ class Client:
         return fingerprint([s.place, s.model, s.weights, messages, asked | dict(options or {}), sample])
 
     def forget(self, key: str) -> None:
-        """Drop a kept reply that turned out to be of no use, so that it is asked for again. Raises EndpointError."""
-        if self._cache:
-            self._told(self._cache.forget, key)
+        """Drop a kept reply that turned out to be of no use, so that it is asked for again, unless it is believed."""
+        self._noted(lambda cache: cache.forget(key))
+
+    def believe(self, keys: Sequence[str]) -> None:
+        """Have kept replies stay, because something rests on them, whoever else finds them of no use."""
+        self._noted(lambda cache: cache.believe(keys))
 
     def learned(self, what: str) -> Any:
         """What was kept of this endpoint and model by `learn`; None = nothing."""
@@ -324,7 +396,7 @@ class Client:
         """See chat; for code without an event loop, from as many threads as it likes."""
         return asyncio.run_coroutine_threadsafe(self.chat(messages), _background()).result()
 
-    def embed_blocking(self, texts: Sequence[str]) -> list[list[float]]:
+    def embed_blocking(self, texts: Sequence[str]) -> AnsweredTexts:
         """See embed; for code without an event loop."""
         return asyncio.run_coroutine_threadsafe(self.embed(texts), _background()).result()
 
@@ -342,13 +414,23 @@ class Client:
         return None
 
     async def _keep(self, key: str, found: Mapping[str, Any]) -> None:
-        """Keep what was paid for. Where that fails it is not lost, and `unkept` says why nothing is kept from then."""
+        """Keep what was paid for."""
+        if self._cache:
+            await asyncio.to_thread(self._noted, lambda cache: cache.put(key, found))
+            if not self.unkept:
+                self._asked.add(key)
+
+    def _noted(self, change: Callable[[ReplyCache], None]) -> None:
+        """Change what is kept. Where that fails no reply is lost, and `unkept` says why nothing changes from then."""
         if self._cache and not self.unkept:
             try:
-                await asyncio.to_thread(self._cache.put, key, found)
-                self._asked.add(key)
+                change(self._cache)
             except CacheError as error:
                 self.unkept = str(error)
+
+    def _count(self, cached: bool, tokens: int | None, cost: float | None, began: float) -> None:
+        with self._lock:
+            self.used += Used(1, int(cached), tokens, cost, perf_counter() - began)
 
     def _told(self, work: Callable[..., T], *arguments: Any) -> T:
         try:
@@ -356,7 +438,7 @@ class Client:
         except CacheError as error:
             raise EndpointError(str(error)) from None
 
-    async def _within_limits(self, call: Callable[[], Awaitable[T]], seconds: float | None) -> T:
+    async def _within_limits(self, call: Callable[[], Awaitable[Found]], seconds: float | None) -> Found:
         while wait := self.limits.admitted():
             await asyncio.sleep(min(wait, 1.0))  # calls that end sooner, or use up the budget, change what is right
         longest = self.settings.max_attempts * (self.settings.timeout_seconds + LONGEST_WAIT)
@@ -377,9 +459,21 @@ class Client:
             raise
         finally:
             self.limits.ended(**ended)
-        if isinstance(found, Reply):
-            self.limits.count(found)
+        self.limits.count(counted(found), priced(found, self.settings.prices))
         return found
+
+
+@runtime_checkable
+class Asking(Protocol):
+    """A part that asks a model."""
+
+    @property
+    def model(self) -> str:
+        """The model as people call it."""
+
+    @property
+    def clients(self) -> tuple[Client, ...]:
+        """Those by which it asks, as far as there are any yet."""
 
 
 _background_lock = threading.Lock()

@@ -49,6 +49,14 @@ class Reply:
     body: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Vectors of texts, in their order. tokens: as the endpoint counted them; None where it did not."""
+
+    vectors: list[list[float]]
+    tokens: int | None = None
+
+
 class EndpointSettings(BaseModel):
     """Where a model is served and how it is asked. The key is read from the environment and kept nowhere."""
 
@@ -115,6 +123,12 @@ class EndpointSettings(BaseModel):
         """Host and port of `base_url`: what may be stored and shown."""
         return urlsplit(self.base_url).netloc
 
+    @property
+    def path(self) -> str | None:
+        """What follows the host, where it is not the usual `/v1`: another deployment may answer there. None = it is."""
+        path = urlsplit(self.base_url).path.rstrip("/")
+        return None if path == "/v1" else path
+
 
 class Endpoint(EndpointSettings):
     """Calls to an endpoint. `achat` and `aembed` are the same calls for an event loop; `aclose` when it is done."""
@@ -130,13 +144,17 @@ class Endpoint(EndpointSettings):
         """See chat."""
         return self._reply(await self._apost("/chat/completions", self._chat_body(messages, options)))
 
-    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+    def embed(self, texts: Sequence[str]) -> Embedded:
         """A vector for each text, in the given order. Raises EndpointError."""
-        return self._vectors(self._post("/embeddings", self._embed_body(texts)), len(texts)) if texts else []
+        if not texts:
+            return Embedded([], 0)
+        return self._vectors(self._post("/embeddings", self._embed_body(texts)), len(texts))
 
-    async def aembed(self, texts: Sequence[str]) -> list[list[float]]:
+    async def aembed(self, texts: Sequence[str]) -> Embedded:
         """See embed."""
-        return self._vectors(await self._apost("/embeddings", self._embed_body(texts)), len(texts)) if texts else []
+        if not texts:
+            return Embedded([], 0)
+        return self._vectors(await self._apost("/embeddings", self._embed_body(texts)), len(texts))
 
     async def aclose(self) -> None:
         """Close what the running event loop holds open to this endpoint; calls in flight end first."""
@@ -196,7 +214,7 @@ class Endpoint(EndpointSettings):
             raise self._not_a_reply("a choice that holds a message", body)
         return Reply(text, *counts, finish_reason=reason, model=model, body=body)
 
-    def _vectors(self, body: Any, wanted: int) -> list[list[float]]:
+    def _vectors(self, body: Any, wanted: int) -> Embedded:
         try:
             vectors = {item["index"]: [float(value) for value in item["embedding"]] for item in body["data"]}
             whole = set(vectors) == set(range(wanted)) and len({len(vector) for vector in vectors.values()}) == 1
@@ -204,7 +222,10 @@ class Endpoint(EndpointSettings):
             whole = False
         if not whole or not all(isfinite(value) for vector in vectors.values() for value in vector):
             raise self._not_a_reply(f"{wanted} vectors of one length", body)
-        return [vectors[position] for position in range(wanted)]
+        usage = body.get("usage")
+        tokens = usage.get("prompt_tokens") if isinstance(usage, Mapping) else None
+        whole_number = isinstance(tokens, int) and not isinstance(tokens, bool)
+        return Embedded([vectors[position] for position in range(wanted)], tokens if whole_number else None)
 
     def _connection(self) -> _Connection:
         key = os.environ.get(self.api_key_env, "") if self.api_key_env else "none"

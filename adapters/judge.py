@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from adapters.schema import JudgeCard, Question, Record, fingerprint
+from adapters.schema import JsonValue, JudgeCard, Question, Record, fingerprint
 from adapters.tasks import Findings, Task
 
 
@@ -66,6 +66,14 @@ class Call:
 def schema_text(schema: type[BaseModel] | None) -> str:
     """The JSON Schema of a model on one line, keys sorted; empty for None."""
     return "" if schema is None else json.dumps(schema.model_json_schema(), sort_keys=True, ensure_ascii=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """A vector for each text, in order. cost: US dollars; None = unknown."""
+
+    rows: list[list[float]]
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +149,18 @@ class Judge(BaseModel, ABC):
         """The reply to one call. Raises JudgeFault, and TimeoutError where it keeps time."""
 
     def forget(self, call: Call) -> None:
-        """Keep no reply to this call: it was of no use. Raises JudgeFault."""
+        """Keep no reply to this call: it was of no use. Where that fails, `warnings` tells."""
+
+    def believe(self, calls: Sequence[Call]) -> None:
+        """A score rests on the replies to these calls: `forget` leaves them from now on, in later runs too."""
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """A vector for each text, in order. Raises JudgeFault."""
         raise JudgeFault(f"judge {self.card.provider} has no embeddings, and this definition needs them")
+
+    async def embedded(self, texts: Sequence[str]) -> Vectors:
+        """`embed` with what it cost; for judges that know."""
+        return Vectors(await self.embed(texts))
 
     def warnings(self, generator_model: str | None) -> tuple[str, ...]:
         """What a person should know before believing this judge. generator_model: the model that wrote the answers;
@@ -154,3 +169,29 @@ class Judge(BaseModel, ABC):
 
     async def close(self) -> None:
         """Release what was opened for the running event loop."""
+
+
+SAMPLES_ALIKE = (
+    "judge.samples={samples} with judge.temperature=0: each sample is the likeliest reply, so a verdict that flips "
+    "shows the endpoint's noise only; set judge.temperature, for instance to 0.7"
+)
+
+
+class SampledJudge(Judge):
+    """A judge that can be told to judge several times, with other seeds."""
+
+    samples: Annotated[int, Field(ge=1, le=99)] = 1
+    """How often each judgement is made, with other seeds; the value is the mean. Needs a temperature above 0."""
+
+    @property
+    def repeats(self) -> int:
+        """See Judge."""
+        return self.samples
+
+    def sampled(self) -> dict[str, JsonValue]:
+        """What the settings of a card say of it."""
+        return {"samples": self.samples} if self.samples > 1 else {}
+
+    def alike(self, temperature: float | None) -> tuple[str, ...]:
+        """What to know of samples that cannot differ."""
+        return (SAMPLES_ALIKE.format(samples=self.samples),) if self.samples > 1 and temperature == 0 else ()

@@ -24,7 +24,7 @@ from contextlib import suppress
 from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -66,6 +66,8 @@ class LocalModel(BaseModel):
     """Tokens a reply may have; what is longer is cut off."""
     timeout_seconds: Annotated[float, Field(gt=0, strict=False)] = 600.0
     """Seconds for one reply."""
+    cache: Literal["read", "refresh", "off"] = "read"
+    """read = a reply that is kept is not made again; refresh = make it again and keep the new one; off = keep none."""
     cache_file: str | None = None
     """Where replies are kept; None = nowhere."""
 
@@ -120,6 +122,7 @@ class LocalModel(BaseModel):
             "max_tokens": self.max_tokens,
             "timeout_seconds": self.timeout_seconds,
             "max_attempts": 1,
+            "cache": self.cache,
             "cache_file": self.cache_file,
         }
 

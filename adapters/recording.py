@@ -68,7 +68,7 @@ def text_hash(text: str) -> str:
 
 
 def load(path: str | Path) -> Recording:
-    """Read a recording; the first of several replies with one key stands.
+    """Read a recording; the last of several replies with one key stands, because one before it was of no use.
 
     Raises RecordingError naming file and line.
     """
@@ -95,7 +95,7 @@ def load(path: str | Path) -> Recording:
                 vectors.setdefault(vector.embed, vector.vector)
             else:
                 reply = _REPLY.validate_python(data)
-                replies.setdefault(reply.key, reply)
+                replies[reply.key] = reply
         except ValidationError as error:
             _wrong(path, number, _told(error))
     return Recording(card, replies, vectors, lost)
@@ -103,6 +103,7 @@ def load(path: str | Path) -> Recording:
 
 class Recorder:
     """Appends replies and vectors to a recording as they come, each once; safe for threads. Use as a context manager.
+    A call that was answered anew, because a definition refused what was said before, has its new reply behind the old.
 
     A recording that is there is continued, after a last line that was cut off is taken away. Raises RecordingError
     where it is another judge's, or cannot be read or written.
@@ -111,7 +112,7 @@ class Recorder:
     def __init__(self, path: str | Path, card: JudgeCard) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
-        self._known: set[str] = set()
+        self._known: dict[str, Reply | None] = {}
         begun = self.path.exists() and b"\n" in self.path.read_bytes()
         if begun:
             recording = load(self.path)
@@ -121,7 +122,8 @@ class Recorder:
                     f"{recording.card.fingerprint}; now {card.provider} {card.model}, {card.fingerprint}); choose "
                     "another file"
                 )
-            self._known = {*recording.replies, *recording.vectors}
+            self._known = {key: found.reply for key, found in recording.replies.items()}
+            self._known |= dict.fromkeys(recording.vectors)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
@@ -146,7 +148,7 @@ class Recorder:
             finish_reason=reply.finish_reason,
             model=reply.model,
         )
-        self._once(recorded.key, asdict(recorded))
+        self._once(recorded.key, asdict(recorded), recorded.reply)
 
     def embedding(self, text: str, vector: list[float]) -> None:
         """Write down one vector; a listener of adapters.bench.Bench."""
@@ -165,11 +167,11 @@ class Recorder:
     ) -> None:
         self.close()
 
-    def _once(self, key: str, data: Mapping[str, Any]) -> None:
+    def _once(self, key: str, data: Mapping[str, Any], reply: Reply | None = None) -> None:
         with self._lock:
-            if key not in self._known:
+            if key not in self._known or self._known[key] != reply:
                 self._append(data)
-                self._known.add(key)
+                self._known[key] = reply
 
     def _append(self, data: Mapping[str, Any]) -> None:
         line = memoryview(json.dumps(data, allow_nan=False).encode("ascii") + b"\n")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -31,30 +31,39 @@ class ReplyCache:
 
     def get(self, key: str) -> dict[str, Any] | None:
         """The reply kept under `key`; None = there is none."""
-        row = self._do("SELECT reply FROM replies WHERE key = ?", (key,))
-        if row is None:
-            return None
         try:
-            reply: dict[str, Any] = json.loads(row[0])
-        except (TypeError, ValueError) as error:
+            with closing(self._open().execute("SELECT reply FROM replies WHERE key = ?", (key,))) as found:
+                row = found.fetchone()
+            reply: dict[str, Any] | None = json.loads(row[0]) if row else None
+        except (sqlite3.Error, OSError, TypeError, ValueError) as error:
             raise self._fault(error) from error
         return reply
 
     def put(self, key: str, reply: Mapping[str, Any]) -> None:
         """Keep `reply` under `key`, in the place of an earlier one."""
         text = json.dumps(reply, ensure_ascii=True)
-        self._do("INSERT OR REPLACE INTO replies (key, reply) VALUES (?, ?)", (key, text))
+        self._change(
+            ("DELETE FROM believed WHERE key = ?", [(key,)]),
+            ("INSERT OR REPLACE INTO replies (key, reply) VALUES (?, ?)", [(key, text)]),
+        )
 
     def forget(self, key: str) -> None:
-        """Drop what is kept under `key`."""
-        self._do("DELETE FROM replies WHERE key = ?", (key,))
+        """Drop what is kept under `key`, unless it is believed."""
+        self._change(
+            ("DELETE FROM replies WHERE key = ? AND key NOT IN (SELECT key FROM believed)", [(key,)]),
+        )
 
-    def _do(self, statement: str, values: tuple[str, ...]) -> tuple[Any, ...] | None:
+    def believe(self, keys: Sequence[str]) -> None:
+        """Mark what is kept under `keys`: `forget` leaves it from now on."""
+        self._change(("INSERT OR IGNORE INTO believed (key) VALUES (?)", [(key,) for key in keys]))
+
+    def _change(self, *statements: tuple[str, list[tuple[str, ...]]]) -> None:
+        """All of it, or nothing where it fails."""
         try:
             connection = self._open()
-            with connection, closing(connection.execute(statement, values)) as found:
-                row: tuple[Any, ...] | None = found.fetchone()
-                return row
+            with connection:
+                for statement, rows in statements:
+                    connection.executemany(statement, rows)
         except (sqlite3.Error, OSError) as error:
             raise self._fault(error) from error
 
@@ -70,5 +79,6 @@ class ReplyCache:
             connection.execute("PRAGMA synchronous = NORMAL")
             with connection:
                 connection.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)")
+                connection.execute("CREATE TABLE IF NOT EXISTS believed (key TEXT PRIMARY KEY)")
             self._connections.open = connection
         return connection

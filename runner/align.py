@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from adapters import asks
 from adapters.judges.labels import JudgedClaim
 from adapters.schema import Chunk, JudgeCard, Question, Ranked, Record, Score, Verdict, from_json
-from runner import agreement, results
+from runner import agreement
 from runner.agreement import Confusion, CorrectedMean, Figure, Threshold
 from runner.errors import ConfigError, DataError
 from runner.human_labels import Label, read_labels
+from runner.results import read_run
 
 if TYPE_CHECKING:
     from adapters.base import JudgedScorer
-    from adapters.judge import Judge
+    from runner.drift import Drift
 
 FEW = 50
 """Labels under which a report warns: the interval of a kappa of 0.5 is then some 0.25 wide on either side."""
@@ -102,13 +103,15 @@ class Alignment:
 
 @dataclass(frozen=True)
 class Report:
-    """All that `paribus judge align` found. labels: usable lines by split; run: the result folder that was read."""
+    """All that `paribus judge align` found. labels: usable lines by split; run: the result folder that was read; drift:
+    the judge on its frozen sample, None where it has none."""
 
     labels: Mapping[str, int]
     judge: JudgeCard | None
     supported_from: float
     alignments: tuple[Alignment, ...]
     run: str | None = None
+    drift: Drift | None = None
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -158,9 +161,10 @@ def align(
     """Compare a judge with the labels of people in `path`.
 
     overrides: Hydra's, which choose the judge. definitions: ids, each followed by its parameters (`k=3`); empty = the
-    judged ones of metrics=faithfulness. run: a result folder whose scores are taken instead; nothing is asked then, and
-    labels belong to the questions of their ids. recording: where the replies of a judge that costs money or minutes are
-    written down. Raises ParibusError for what a person can mend.
+    judged ones of metrics=faithfulness. With judge.frozen the frozen sample is graded first, as a run does, because
+    agreement that was measured says nothing of a judge that moved. run: a result folder whose scores are taken instead;
+    nothing is asked then, and labels belong to the questions of their ids. recording: where the replies of a judge that
+    costs money or minutes are written down. Raises ParibusError for what a person can mend.
     """
     if not 0 < supported_from <= 1:
         raise ConfigError(f"--supported-from {supported_from:g} must be above 0 and at most 1")
@@ -173,15 +177,18 @@ def align(
     if run is not None:
         if overrides:
             raise ConfigError(f"{overrides[0]}: with --run the judge is that of the run; leave it out")
-        labels, judge, judged = _from_run(labels, run, definitions, notes)
+        labels, judge, drift, judged = _from_run(labels, run, definitions, notes)
     else:
-        judge, judged = _from_judge(labels, overrides, definitions, notes, recording)
+        judge, drift, judged = _from_judge(labels, overrides, definitions, notes, recording)
+    if drift:
+        notes.insert(0, str(drift))
     return Report(
         labels=dict(Counter(label.split for label in labels)),
         judge=judge,
         supported_from=supported_from,
         alignments=tuple(_aligned(labels, found, supported_from, notes) for found in judged),
         run=str(run) if run else None,
+        drift=drift,
         notes=tuple(notes),
     )
 
@@ -195,16 +202,21 @@ def _from_judge(
     definitions: Sequence[str],
     notes: list[str],
     recording: Path | None,
-) -> tuple[JudgeCard, list[_Judged]]:
+) -> tuple[JudgeCard, Drift | None, list[_Judged]]:
+    from adapters.judge import Judge
     from runner import console
     from runner.app import composed
+    from runner.component import build
+    from runner.config import usable_judge
+    from runner.drift import graded_again
     from runner.scoring import score
 
     plain = composed(["metrics=faithfulness", *overrides])
-    judge = judge_of(plain["judge"])
+    judge = usable_judge(build(plain["judge"], Judge, "judge"))  # type: ignore[type-abstract]
     scorers = _scorers(_named(definitions) or plain["metrics"]["definitions"], labels, bool(definitions), notes)
     questions = [Question(label.id, label.question, label.reference) for label in labels]
-    records = [_record(label) for label in labels]
+    records = [finished(label.id, label.answer, passages(label.id, label.contexts)) for label in labels]
+    drift = graded_again(judge, scorers) if judge.frozen else None
     scores = score(scorers, questions, records, judge, recording=recording, tell=console.note)
     if judge.spent:
         notes.append(f"judge.{judge.spent}: the scores that are missing count as failed")
@@ -213,17 +225,21 @@ def _from_judge(
     for each in scores:
         by_key.setdefault(each.definition, {})[each.question_id] = each
     card = next((each.judge for each in scores if each.judge), judge.card)
-    return card, [
-        _Judged(
-            scorer.key,
-            scorer.definition.fingerprint,
-            scorer.asks,
-            scorer.value_range,
-            scorer.direction,
-            by_key[scorer.key],
-        )
-        for scorer in scorers
-    ]
+    return (
+        card,
+        drift,
+        [
+            _Judged(
+                scorer.key,
+                scorer.definition.fingerprint,
+                scorer.asks,
+                scorer.value_range,
+                scorer.direction,
+                by_key[scorer.key],
+            )
+            for scorer in scorers
+        ],
+    )
 
 
 def _named(words: Sequence[str]) -> list[dict[str, Any]]:
@@ -266,54 +282,23 @@ def _scorers(
     return found
 
 
-def _record(label: Label) -> Record:
-    chunks = tuple(
-        Chunk(f"{label.id}, context {place}", 0, len(text), text) for place, text in enumerate(label.contexts, 1)
-    )
+def passages(id: str, texts: Sequence[str]) -> tuple[Chunk, ...]:
+    """Contexts of which nothing but the texts is known: each is a document of its own."""
+    return tuple(Chunk(f"{id}, context {place}", 0, len(text), text) for place, text in enumerate(texts, 1))
+
+
+def finished(id: str, answer: str | None, chunks: Sequence[Chunk]) -> Record:
+    """The record of an answer of which no more is known than the chunks that its author saw, best first."""
     ranked = tuple(Ranked(chunk, 1 / rank, rank) for rank, chunk in enumerate(chunks, 1))
-    return Record(label.id, asked_k=len(chunks), retrieved=ranked, reranked=ranked, context=chunks, answer=label.answer)
-
-
-@dataclass(frozen=True)
-class StoredRun:
-    """A result folder: its summary, and records, questions and scores (by definition) by question id."""
-
-    folder: Path
-    summary: Mapping[str, Any]
-    questions: Mapping[str, Question]
-    records: Mapping[str, Record]
-    scores: Mapping[str, Mapping[str, Score]]
-
-    def judged(self) -> list[str]:
-        """Keys of the definitions that ask a judge."""
-        return [key for key, card in self.summary["definitions"].items() if card["calls"] != "0"]
-
-
-def read_run(folder: Path) -> StoredRun:
-    """Read a result folder. Raises DataError."""
-    missing = [name for name in (results.SUMMARY, results.QUESTIONS, results.RECORDS) if not (folder / name).is_file()]
-    if missing:
-        raise DataError(f"{folder} is no result folder: it has no {' and no '.join(missing)}")
-
-    def rows(kind: type[Any], name: str) -> list[Any]:
-        return [from_json(kind, line) for line in (folder / name).read_text(encoding="utf-8").split("\n") if line]
-
-    scores: dict[str, dict[str, Score]] = {}
-    for score in results.read_scores(folder / results.SCORES):
-        scores.setdefault(score.definition, {})[score.question_id] = score
-    return StoredRun(
-        folder=folder,
-        summary=json.loads((folder / results.SUMMARY).read_text(encoding="utf-8")),
-        questions={question.id: question for question in rows(Question, results.QUESTIONS)},
-        records={record.question_id: record for record in rows(Record, results.RECORDS)},
-        scores=scores,
-    )
+    return Record(id, asked_k=len(chunks), retrieved=ranked, reranked=ranked, context=tuple(chunks), answer=answer)
 
 
 def _from_run(
     labels: Sequence[Label], folder: Path, definitions: Sequence[str], notes: list[str]
-) -> tuple[list[Label], JudgeCard | None, list[_Judged]]:
-    """The labels of questions of the run, its judge, and its scores."""
+) -> tuple[list[Label], JudgeCard | None, Drift | None, list[_Judged]]:
+    """The labels of questions of the run, its judge with its drift, and its scores."""
+    from runner.drift import Drift
+
     run = read_run(folder)
     unknown = [label for label in labels if label.id not in run.records]
     other = [label for label in labels if label not in unknown and not _same_answer(label, run.records[label.id])]
@@ -347,8 +332,13 @@ def _from_run(
             if found.asks != asks.SUPPORTED:
                 notes.append(f"left out: {found.key} asks {found.asks!r}, which the labels do not")
         judged = [found for found in judged if found.asks == asks.SUPPORTED]
-    judge = run.summary["judge"]
-    return kept, JudgeCard(**judge) if judge else None, judged
+    judge, drift = run.summary["judge"], run.summary.get("drift")
+    return (
+        kept,
+        JudgeCard(**judge) if judge else None,
+        from_json(Drift, json.dumps(drift)) if drift else None,
+        judged,
+    )
 
 
 def _same_answer(label: Label, record: Record) -> bool:
@@ -542,17 +532,3 @@ def _one_line(text: str, longest: int = 1_500) -> str:
     plain = " ".join(text.split())
     cut = plain if len(plain) <= longest else f"{plain[: longest - 1]}…"
     return cut.replace("\\", "\\\\").replace("<", "\\<").replace("[", "\\[").replace("`", "\\`")
-
-
-def judge_of(config: Mapping[str, Any]) -> Judge:
-    """The judge that a composed node `judge` describes. Raises ConfigError where it cannot be used at all."""
-    from adapters.judge import Judge
-    from adapters.recording import RecordingError
-    from runner.component import build
-
-    judge = build(config, Judge, "judge")  # type: ignore[type-abstract]
-    try:
-        assert judge.card
-    except RecordingError as error:
-        raise ConfigError(f"judge: {error}") from None
-    return judge

@@ -167,15 +167,20 @@ def asked_judge(built: Experiment) -> Judge | None:
     """The judge, if a definition of this experiment asks one. Raises ConfigError where it cannot be used at all."""
     if not any(isinstance(scorer, JudgedScorer) for scorer in built.metrics.scorers()):
         return None
+    return usable_judge(built.judge)
+
+
+def usable_judge(judge: Judge) -> Judge:
+    """`judge`, once it is seen that it and its frozen sample can be used. Raises ConfigError."""
     try:
-        built.judge.check()
+        judge.check()
     except JudgeFault as error:
         raise ConfigError(f"judge: {error}") from None
-    if built.judge.frozen is not None:
+    if judge.frozen is not None:
         from runner.drift import load
 
-        load(Path(built.judge.frozen))
-    return built.judge
+        load(Path(judge.frozen))
+    return judge
 
 
 def resolve(config: DictConfig | Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -132,8 +131,7 @@ def _label(fields: Mapping[str, Any], place: str, wrong: Sequence[str]) -> tuple
         faults += more
         if found:
             claims.append(JudgedClaim(text=found.text, verdict=found.verdict))
-    texts = Counter(" ".join(claim.text.split()) for claim in claims)
-    faults += [f"claims has {shown(text)} {count} times; keep one" for text, count in texts.items() if count > 1]
+    faults += _marked_twice(claims)
     if good is None:
         return None, faults
     if (good.score is None) == (good.claims is None):
@@ -168,6 +166,17 @@ def _label(fields: Mapping[str, Any], place: str, wrong: Sequence[str]) -> tuple
         line=place,
     )
     return label, []
+
+
+def _marked_twice(claims: Sequence[JudgedClaim]) -> list[str]:
+    verdicts: dict[str, list[str]] = {}
+    for claim in claims:
+        verdicts.setdefault(" ".join(claim.text.split()), []).append(claim.verdict)
+    return [
+        f"claims has {shown(text)} {len(said)} times ({', '.join(said)}); keep one"
+        for text, said in verdicts.items()
+        if len(said) > 1
+    ]
 
 
 def _is_time(text: str) -> bool:

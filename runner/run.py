@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from adapters.base import JudgedScorer
+from adapters.client import Asking, Used
 from adapters.judges.vectors import WARNING as WITHOUT_MEANING
 from adapters.recording import RecordingError
 from runner import __version__, console, pipeline, results
@@ -40,8 +41,9 @@ class Outcome:
     """What is left of a run when its process ends: small enough to send between processes.
 
     judge: fingerprint of the judge, None where none was asked; judge_name: what people call it; judged: keys of the
-    definitions that asked it. usage: what that cost. drift: the judge on its frozen sample, None without one. errors
-    counts the questions without an answer. run_id, and ui (the command that opens the tracking UI), are None where
+    definitions that asked it. usage: what that cost; stages: what the stages that ask a model cost, by stage and
+    model. drift: the judge on its frozen sample, None without one. errors counts the questions without an answer.
+    run_id, and ui (the command that opens the tracking UI), are None where
     tracking is off. notes are sentences for the person who started it.
     """
 
@@ -55,6 +57,7 @@ class Outcome:
     judge_name: str | None
     judged: frozenset[str]
     usage: Usage | None
+    stages: Mapping[str, Usage]
     drift: Drift | None
     table: tuple[str, ...]
     lower_is_better: frozenset[str]
@@ -150,6 +153,7 @@ def _measure(
         )
     except RecordingError as error:
         raise ComponentError(str(error)) from None
+    asking = _asking(built)
     result = RunResult(
         name=_name(built),
         config=redacted(plain),
@@ -166,6 +170,7 @@ def _measure(
         seconds=perf_counter() - began,
         judge=judge.card if judge else None,
         drift=drift,
+        stages={name: _came_to(part) for name, part in asking.items() if _came_to(part).calls},
     )
     results.write(result, folder)
     return result
@@ -183,6 +188,7 @@ def _name(built: Experiment) -> str:
 
 
 def _outcome(built: Experiment, result: RunResult, folder: Path, run_id: str | None, ui: str | None) -> Outcome:
+    asking = _asking(built)
     return Outcome(
         name=result.name,
         folder=folder,
@@ -194,6 +200,7 @@ def _outcome(built: Experiment, result: RunResult, folder: Path, run_id: str | N
         judge_name=f"{result.judge.provider} {result.judge.model}" if result.judge else None,
         judged=frozenset(score.definition for score in result.scores if score.judge),
         usage=usage(result.scores),
+        stages={f"{name}: {asking[name].model}": used for name, used in result.stages.items()},
         drift=result.drift,
         table=tuple(built.metrics.shown),
         lower_is_better=frozenset(key for key, d in result.definitions.items() if d.direction == "lower"),
@@ -202,7 +209,7 @@ def _outcome(built: Experiment, result: RunResult, folder: Path, run_id: str | N
         computed=result.calls["computed"],
         reused=result.calls["reused"],
         seconds=result.seconds,
-        notes=(*_notes(result), *(_judge_notes(built, result) if result.judge else ())),
+        notes=(*_notes(result), *_unkept(asking), *(_judge_notes(built, result) if result.judge else ())),
     )
 
 
@@ -232,6 +239,22 @@ def _notes(result: RunResult) -> list[str]:
             f"questions with fewer chunks than asked: {len(short)} (asked {short[0].asked_k}, fewest got {got})"
         )
     return notes
+
+
+def _asking(built: Experiment) -> dict[str, Asking]:
+    """The stages that ask a model, by config group."""
+    return {name: part for name in STAGES if isinstance(part := getattr(built, name), Asking)}
+
+
+def _came_to(part: Asking) -> Usage:
+    """What its calls cost so far."""
+    used = sum((client.used for client in part.clients), Used())
+    return Usage(used.calls, used.cached, 0, used.tokens, used.cost, used.seconds)
+
+
+def _unkept(asking: Mapping[str, Asking]) -> list[str]:
+    """Notes on replies that could not be kept."""
+    return [f"{name}: {note}" for name, part in asking.items() for client in part.clients for note in client.notes()]
 
 
 def _judge_notes(built: Experiment, result: RunResult) -> list[str]:

@@ -23,14 +23,22 @@ from typing import Any
 from adapters.judges.labels import HumanVerdicts
 from adapters.schema import Record, Score, fingerprint
 from adapters.sentences import sentence_spans
-from runner.align import OF_CLAIMS, StoredRun, read_run
+from runner.align import OF_CLAIMS
+from runner.datasets.faults import shown
 from runner.errors import ConfigError, DataError
 from runner.human_labels import Label, parsed_labels, read_labels
+from runner.results import StoredRun, read_run
 
 TEMPLATE = Path(__file__).with_name("review.html")
 PLACE = "{{ sample }}"
 BANDS = ("low", "middle", "high")
 """Thirds of a definition's range."""
+SCORE_ALONE = (
+    "a score does not say which claims are supported, so it cannot be put into `human`: mark the claims in its place "
+    "(`paribus judge sample` makes a page for that), or, where people were asked how far the answer agrees with the "
+    "reference or addresses the question, write the score as a share of its scale into human.agreement or "
+    "human.addresses_question by hand; `paribus judge align` takes the line as it is"
+)
 COLUMNS = ("id", "question", "answer", "contexts", "reference", "split", "record", "who", "when", "claim", "verdict")
 """The table: one row a claim; contexts are a JSON list. The page gives the same fields."""
 
@@ -237,7 +245,10 @@ def _delimiter(text: str) -> str:
 def _of_rows(path: Path, rows: csv.DictReader[str]) -> Iterator[tuple[str, dict[str, Any], list[str]]]:
     """A label for each id with a verdict; rows without one are claims that nobody marked."""
     marked: dict[str, tuple[str, dict[str, Any], list[str]]] = {}
+    first: dict[tuple[str, str], tuple[int, str]] = {}
+    line = rows.line_num + 1  # of the table's text; a row ends where `line_num` says, and may have several lines
     for row in rows:
+        began, line = line, rows.line_num + 1
         cells = {name: _unguarded(row[name] or "") for name in COLUMNS}
         if not cells["verdict"].strip():
             continue
@@ -249,8 +260,14 @@ def _of_rows(path: Path, rows: csv.DictReader[str]) -> Iterator[tuple[str, dict[
                 fields["contexts"] = json.loads(cells["contexts"])
             except ValueError:
                 faults.append("contexts is no JSON list; leave that column as it was")
-            marked[cells["id"]] = (f"{path}:{rows.line_num}", {**fields, "origin": "human", "claims": []}, faults)
-        marked[cells["id"]][1]["claims"].append(claim)
+            marked[cells["id"]] = (f"{path}:{began}", {**fields, "origin": "human", "claims": []}, faults)
+        bare = " ".join(claim["text"].split())
+        before, verdict = first.setdefault((cells["id"], bare), (began, claim["verdict"]))
+        if before == began:
+            marked[cells["id"]][1]["claims"].append(claim)
+        else:
+            told = f"{claim['verdict']!r} in line {began} and {verdict!r} in line {before}"
+            marked[cells["id"]][2].append(f"the claim {shown(bare)} is marked {told}; keep one")
     yield from marked.values()
 
 
@@ -277,11 +294,7 @@ def put_back(review: Path, questions: Path, replace: bool = False) -> PutBack:
         lines = questions.read_bytes().splitlines(keepends=True)
     except OSError as error:
         raise DataError(f"cannot read {questions}: {error.strerror}") from error
-    faults = [
-        f"{label.line}: a score has no place in `human`; claims are put back"
-        for label in labels.values()
-        if label.claims is None
-    ]
+    faults = [f"{label.line}: {SCORE_ALONE}" for label in labels.values() if label.claims is None]
     found: Counter[str] = Counter()
     changed: list[Label] = []
     for place, raw in enumerate(lines):

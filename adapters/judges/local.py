@@ -6,12 +6,11 @@ import asyncio
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr
 
-from adapters.judge import Call, Judge, JudgeFault, Reply
+from adapters.judge import Call, JudgeFault, Reply, SampledJudge, Vectors
 from adapters.judges import yes_no
 from adapters.judges.model_names import model_warnings
 from adapters.judges.openai import OpenAIJudge
@@ -27,12 +26,12 @@ TINY = (
     "end to end, and nothing about your system. Name better weights in judge.weights, or use judge=openai"
 )
 UNMEASURED = (
-    "judge=local runs {model} on this machine. Small models judge poorly; benchmarks/local_judge.py measures how far "
+    "judge=local runs {model} on this machine. Small models judge poorly; benchmarks/judges.py measures how far "
     "these weights agree with people"
 )
 
 
-class LocalJudge(LocalModel, Judge):
+class LocalJudge(LocalModel, SampledJudge):
     """Asks weights on this machine, through a server that starts with the first call and ends with the process.
 
     Schemas are sent with maxItems and maxLength, because a small model fills a list for ever where it may. A longer
@@ -56,6 +55,7 @@ class LocalJudge(LocalModel, Judge):
     call_seconds: Annotated[float, Field(gt=0, strict=False)] = 1800.0
     """Seconds after which a call is given up."""
     _anew: bool = PrivateAttr(False)
+    _judges: dict[str, OpenAIJudge | YesNoJudge] = PrivateAttr(default_factory=dict)
 
     @property
     def card(self) -> JudgeCard:
@@ -75,7 +75,7 @@ class LocalJudge(LocalModel, Judge):
             max_tokens=self.max_tokens if written else 1,
             host="local",
             embeddings=CARD,
-            settings={**self.how, **(limits if written else yes_no.settings())},
+            settings={**self.how, **(limits if written else yes_no.settings()), **self.sampled()},
         )
 
     @property
@@ -115,18 +115,35 @@ class LocalJudge(LocalModel, Judge):
 
     def forget(self, call: Call) -> None:
         """See Judge."""
-        if not self._anew:
-            _judge(self.asks, self._fields()).forget(call)
+        for judge in () if self._anew else self._last():
+            judge.forget(call)
+
+    def believe(self, calls: Sequence[Call]) -> None:
+        """See Judge."""
+        for judge in () if self._anew else self._last():
+            judge.believe(calls)
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """See adapters.judges.vectors.hashed. Raises JudgeFault."""
         return hashed(texts)
 
+    async def embedded(self, texts: Sequence[str]) -> Vectors:
+        """See Judge. Hashed words cost nothing."""
+        return Vectors(hashed(texts), 0.0)
+
     def warnings(self, generator_model: str | None) -> tuple[str, ...]:
-        """What these weights are worth as a judge."""
+        """What these weights are worth as a judge, samples that cannot differ, replies that could not be kept."""
         told = TINY if self.digest == SMOLLM2 else UNMEASURED
         own = (yes_no.AGREEMENT,) if self.asks == "yes_no" else ()
-        return (told.format(model=self.name), *own, *model_warnings(self.name, self.digest, generator_model))
+        families = model_warnings(self.name, self.digest, generator_model)
+        unkept = dict.fromkeys(note for judge in self._judges.values() for note in judge.client.notes())
+        return (told.format(model=self.name), *own, *self.alike(self.temperature), *families, *unkept)
+
+    def alike(self, temperature: float | None) -> tuple[str, ...]:
+        """See SampledJudge."""
+        if self.asks == "yes_no":
+            return yes_no.read_off(self.samples)
+        return super().alike(temperature)
 
     async def close(self) -> None:
         """Close the connections of the running event loop; the server stays for the next run of this process."""
@@ -134,8 +151,19 @@ class LocalJudge(LocalModel, Judge):
             await (await self._judge()).close()
 
     async def _judge(self) -> OpenAIJudge | YesNoJudge:
-        judge = _judge(self.asks, await asyncio.to_thread(self._fields))
+        judge = self._asking(await asyncio.to_thread(self._fields))
         return judge.anew() if self._anew else judge
+
+    def _last(self) -> list[OpenAIJudge | YesNoJudge]:
+        """The one that asked last, whether its server still runs or not: all of them keep replies in one place."""
+        return list(self._judges.values())[-1:]
+
+    def _asking(self, fields: str) -> OpenAIJudge | YesNoJudge:
+        """One for each server of this judge, because another start has another address."""
+        if fields not in self._judges:
+            kind = _Written if self.asks == "prompts" else _YesNo
+            self._judges.setdefault(fields, kind(**json.loads(fields)))
+        return self._judges[fields]
 
     def _fields(self) -> str:
         """The settings of the judge that asks the server, as JSON. Starts the server. Raises JudgeFault."""
@@ -174,12 +202,6 @@ class _Written(ServedSettings, OpenAIJudge):
 
 class _YesNo(ServedSettings, YesNoJudge):
     """Yes/no questions to the local server."""
-
-
-@lru_cache(maxsize=16)
-def _judge(asks: Literal["prompts", "yes_no"], fields: str) -> OpenAIJudge | YesNoJudge:
-    """One for all runs of this process, which is fixed by its settings: it counts nothing that a run limits."""
-    return _Written(**json.loads(fields)) if asks == "prompts" else _YesNo(**json.loads(fields))
 
 
 def bounded(schema: Any, max_items: int, max_characters: int) -> Any:

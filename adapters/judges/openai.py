@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, Field, PrivateAttr
+from pydantic import BaseModel, Field, PrivateAttr, model_validator
 
-from adapters.client import Client, ClientSettings
+from adapters.client import Client, ClientSettings, Prices
 from adapters.endpoint import EndpointError
-from adapters.judge import Call, Judge, JudgeFault, Reply, schema_text
+from adapters.judge import Call, JudgeFault, Reply, SampledJudge, Vectors, schema_text
 from adapters.judges.model_names import model_warnings
 from adapters.judges.vectors import CARD, HASHED, hashed
 from adapters.schema import JudgeCard
@@ -19,15 +19,17 @@ from adapters.schema import JudgeCard
 Structure = Literal["json_schema", "tool", "json_object", "text"]
 MODES: tuple[Structure, ...] = ("json_schema", "tool", "json_object", "text")
 """From the strictest way to ask for JSON to the loosest."""
-SAMPLES_ALIKE = (
-    "judge.samples={samples} with judge.temperature=0: each sample is the likeliest reply, so a verdict that flips "
-    "shows the endpoint's noise only; set judge.temperature, for instance to 0.7"
-)
 UNTAKEN = (400, 404, 415, 422, 501)
 """HTTP status by which endpoints refuse a way that they do not know."""
 
 
-class OpenAIJudge(ClientSettings, Judge):
+class JudgePrices(Prices):
+    """US dollars for a million tokens of the judge's models. embeddings: None = unknown."""
+
+    embeddings: Annotated[float, Field(ge=0, strict=False)] | None = None
+
+
+class OpenAIJudge(ClientSettings, SampledJudge):
     """Sends the frameworks' prompts as they are to a chat endpoint and asks for JSON of the schema of each call.
 
     The n-th sample of one prompt (Call.sample) is asked with seed + n. Raises JudgeFault where the endpoint gives
@@ -51,11 +53,21 @@ class OpenAIJudge(ClientSettings, Judge):
     """json_schema only: ask for strict adherence, with every property required and no others, as OpenAI wants it."""
     repair_rounds: Annotated[int, Field(ge=0, le=3)] = 1
     """How often a reply that cannot be read is asked for again, with the fault named."""
-    samples: Annotated[int, Field(ge=1, le=99)] = 1
-    """How often each judgement is made, with other seeds; the value is the mean. Needs a temperature above 0."""
     embeddings: Annotated[str, Field(min_length=1)] | None = None
     """An embedding model at the same endpoint; "hashed" = words, see adapters.judges.vectors; None = no embeddings."""
+    prices: JudgePrices | None = None
+    """None = unknown: no cost is shown."""
     _anew: bool = PrivateAttr(False)
+
+    @model_validator(mode="after")
+    def _cost_of_embeddings_is_known(self) -> OpenAIJudge:
+        paid = self.embeddings not in (None, HASHED)
+        if self.max_cost is not None and paid and self.prices and self.prices.embeddings is None:
+            raise ValueError(
+                f"max_cost={self.max_cost:g} needs prices.embeddings, what a million tokens of {self.embeddings} cost, "
+                "or nobody knows when it is reached"
+            )
+        return self
 
     @property
     def card(self) -> JudgeCard:
@@ -74,7 +86,8 @@ class OpenAIJudge(ClientSettings, Judge):
                 "strict": self.strict,
                 "options": self.options,
                 "repair_rounds": self.repair_rounds,
-                **({"samples": self.samples} if self.samples > 1 else {}),
+                **self.sampled(),
+                **({} if self.path is None else {"path": self.path}),
             },
         )
 
@@ -82,11 +95,6 @@ class OpenAIJudge(ClientSettings, Judge):
     def repairs(self) -> int:
         """See Judge."""
         return self.repair_rounds
-
-    @property
-    def repeats(self) -> int:
-        """See Judge."""
-        return self.samples
 
     def anew(self) -> OpenAIJudge:
         """See Judge."""
@@ -108,7 +116,10 @@ class OpenAIJudge(ClientSettings, Judge):
     @cached_property
     def _embedder(self) -> Client:
         # `options` are for the chat; an embedding endpoint refuses what it does not know.
-        return Client(self.model_copy(update={"model": self.embeddings, "options": {}}), self.client.limits)
+        price = self.prices.embeddings if self.prices else None
+        prices = None if price is None else Prices(input=price, output=0.0)
+        settings = self.model_copy(update={"model": self.embeddings, "options": {}, "prices": prices})
+        return Client(settings, self.client.limits)
 
     @cached_property
     def _found(self) -> dict[str, Structure]:
@@ -167,12 +178,16 @@ class OpenAIJudge(ClientSettings, Judge):
 
     def forget(self, call: Call) -> None:
         """See Judge."""
-        if self._anew:
-            return
-        try:
-            self.client.forget(self.client.key(*self._sent(call), call.sample))
-        except EndpointError as error:
-            raise JudgeFault(str(error)) from None
+        if not self._anew:
+            self.client.forget(self._key(call))
+
+    def believe(self, calls: Sequence[Call]) -> None:
+        """See Judge."""
+        if not self._anew:
+            self.client.believe(list(map(self._key, calls)))
+
+    def _key(self, call: Call) -> str:
+        return self.client.key(*self._sent(call), call.sample)
 
     def _sent(self, call: Call) -> tuple[list[dict[str, str]], dict[str, Any]]:
         messages = [{"role": message.role, "content": message.content} for message in call.messages]
@@ -189,27 +204,32 @@ class OpenAIJudge(ClientSettings, Judge):
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """A vector for each text, in order. Raises JudgeFault."""
+        return (await self.embedded(texts)).rows
+
+    async def embedded(self, texts: Sequence[str]) -> Vectors:
+        """See Judge. What hashed words cost is nothing."""
         if self.embeddings is None:
             raise JudgeFault(
                 "this definition needs embeddings, and the judge has none; set judge.embeddings to an embedding model "
                 f"at {self.host}, or to {HASHED}"
             )
         if self.embeddings == HASHED:
-            return hashed(texts)
+            return Vectors(hashed(texts), 0.0)
         try:
-            return await self._embedder.embed(texts, self._anew, self.call_seconds)
+            found = await self._embedder.embed(texts, self._anew, self.call_seconds)
         except EndpointError as error:
             raise JudgeFault(f"no embeddings: {error}") from None
+        return Vectors(found.vectors, found.cost)
 
     def warnings(self, generator_model: str | None) -> tuple[str, ...]:
         """An alias for changing weights, a judge of the generator's own family, samples that cannot differ, another
         model that answered, replies that could not be kept."""
-        greedy = (SAMPLES_ALIKE.format(samples=self.samples),) if self.samples > 1 and self.temperature == 0 else ()
-        told = greedy + model_warnings(self.model, self.revision, generator_model)
+        told = self.alike(self.temperature) + model_warnings(self.model, self.revision, generator_model)
         if others := sorted(self._answering - {self.model}):
             answered = " and ".join(map(repr, others))
             told += (f"judge model {self.model!r} was asked, and {self.host} says that {answered} answered",)
-        return told + ((f"replies are not kept any more: {self.client.unkept}",) if self.client.unkept else ())
+        clients = [self.client, *([self._embedder] if "_embedder" in self.__dict__ else [])]
+        return (*told, *dict.fromkeys(note for client in clients for note in client.notes()))
 
     async def close(self) -> None:
         """Close the connections of the running event loop."""

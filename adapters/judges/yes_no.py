@@ -12,7 +12,7 @@ from pydantic import Field, PrivateAttr
 
 from adapters.client import Answered, ClientSettings
 from adapters.endpoint import EndpointError
-from adapters.judge import Call, Judge, JudgeFault, Reply
+from adapters.judge import Call, JudgeFault, Reply, SampledJudge, Vectors
 from adapters.judges.lexical import LexicalJudge
 from adapters.judges.model_names import model_warnings
 from adapters.judges.vectors import CARD, hashed
@@ -66,13 +66,19 @@ AGREEMENT = (
     "agreed on 7 of 16"
 )
 
+READ_OFF = (
+    "judge.samples={samples}: judge=yes_no reads the probability of Yes and draws no sample, so a verdict that flips "
+    "shows the endpoint's noise only; judge=openai draws samples"
+)
+
 _RULES = LexicalJudge()
 
 
 @dataclass
 class _Spent:
-    """What the questions of one call cost."""
+    """What the questions of one call cost. sample: which of equal calls it is."""
 
+    sample: int = 0
     answers: list[Answered] = field(default_factory=list)
 
     def reply(self, text: str, model: str) -> Reply:
@@ -90,7 +96,7 @@ class _Spent:
         )
 
 
-class YesNoJudge(ClientSettings, Judge):
+class YesNoJudge(ClientSettings, SampledJudge):
     """Asks a chat endpoint one yes/no question a unit, and takes P(Yes) / (P(Yes) + P(No)) of the first token as grade.
 
     For any endpoint that returns log-probabilities (llama.cpp, vLLM, OpenAI and others). A unit holds from a
@@ -125,7 +131,12 @@ class YesNoJudge(ClientSettings, Judge):
             max_tokens=self.max_tokens,
             host=self.host,
             embeddings=CARD,
-            settings=settings() | {"options": self.options},
+            settings={
+                **settings(),
+                "options": self.options,
+                **self.sampled(),
+                **({} if self.path is None else {"path": self.path}),
+            },
         )
 
     @property
@@ -154,7 +165,7 @@ class YesNoJudge(ClientSettings, Judge):
 
     async def ask(self, call: Call) -> Reply:
         """The findings in the schema of the call. Raises JudgeFault."""
-        spent = _Spent()
+        spent = _Spent(call.sample)
         written = call.write(await self._findings(call.task(), call, spent))
         return spent.reply(written if isinstance(written, str) else json.dumps(written), self.model)
 
@@ -162,9 +173,19 @@ class YesNoJudge(ClientSettings, Judge):
         """See adapters.judges.vectors.hashed. Raises JudgeFault."""
         return hashed(texts)
 
+    async def embedded(self, texts: Sequence[str]) -> Vectors:
+        """See Judge. Hashed words cost nothing."""
+        return Vectors(hashed(texts), 0.0)
+
+    def alike(self, temperature: float | None) -> tuple[str, ...]:
+        """See SampledJudge; no temperature makes probabilities differ."""
+        return read_off(self.samples)
+
     def warnings(self, generator_model: str | None) -> tuple[str, ...]:
-        """That the prompts are not the frameworks', and what the name of the model tells."""
-        return (AGREEMENT, *model_warnings(self.model, self.revision, generator_model))
+        """That the prompts are not the frameworks', what the name of the model tells, samples that cannot differ,
+        replies that could not be kept."""
+        named = model_warnings(self.model, self.revision, generator_model)
+        return (AGREEMENT, *self.alike(self.temperature), *named, *self.client.notes())
 
     async def close(self) -> None:
         """Close the connections of the running event loop."""
@@ -177,12 +198,20 @@ class YesNoJudge(ClientSettings, Judge):
     async def _yes(self, spent: _Spent, asked: Asked, **texts: str) -> float:
         content = f"{QUESTIONS[asked].format(**texts)} {END}"
         messages = [{"role": "user", "content": content}]
+        options: dict[str, Any] = {"logprobs": True, "top_logprobs": TOP}
+        if spent.sample and self.seed is not None:
+            options["seed"] = self.seed + spent.sample
         try:
-            answered = await self.client.chat(messages, {"logprobs": True, "top_logprobs": TOP}, anew=self._anew)
+            answered = await self.client.chat(messages, options, spent.sample, self._anew)
         except EndpointError as error:
             raise JudgeFault(str(error)) from None
         spent.answers.append(answered)
-        return self._grade(answered.reply.body)
+        try:
+            return self._grade(answered.reply.body)
+        except JudgeFault:
+            if not self._anew:
+                self.client.forget(self.client.key(messages, options, spent.sample))
+            raise
 
     def _grade(self, body: Mapping[str, Any]) -> float:
         try:
@@ -272,6 +301,11 @@ class YesNoJudge(ClientSettings, Judge):
                 )
             case _:
                 assert_never(task)
+
+
+def read_off(samples: int) -> tuple[str, ...]:
+    """What to know of samples where probabilities are read."""
+    return (READ_OFF.format(samples=samples),) if samples > 1 else ()
 
 
 def settings() -> dict[str, str | float]:

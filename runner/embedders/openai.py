@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, PositiveInt, ValidationError, model_validator
 
-from adapters.client import INCIDENTAL, ClientSettings
+from adapters.client import INCIDENTAL, Client, ClientSettings
 from adapters.endpoint import EndpointError
 from runner.component import explain
 from runner.errors import ComponentError
@@ -65,11 +65,10 @@ class EndpointEmbedder(TextEmbedder):
         prefix = self.query_prefix if role == "query" else self.passage_prefix
         # Endpoints refuse empty texts; the full stop holds the place, and its vector is dropped.
         asked = [prefix + text if text.strip() else "." for text in texts]
+        (client,) = self.clients
         try:
             batches = [
-                np.asarray(
-                    self._settings.client.embed_blocking(asked[start : start + self.batch_size]), dtype=np.float64
-                )
+                np.asarray(client.embed_blocking(asked[start : start + self.batch_size]).vectors, dtype=np.float64)
                 for start in range(0, len(asked), self.batch_size)
             ]
         except EndpointError as error:
@@ -80,6 +79,11 @@ class EndpointEmbedder(TextEmbedder):
         vectors[[not text.strip() for text in texts]] = 0
         unit: Vectors = (vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)).astype(np.float32)
         return unit
+
+    @property
+    def clients(self) -> tuple[Client, ...]:
+        """See adapters.client.Asking."""
+        return (self._settings.client,)
 
     @cached_property
     def _settings(self) -> ClientSettings:

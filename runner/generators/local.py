@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from typing import ClassVar
 
+from pydantic import PrivateAttr
+
+from adapters.client import Client
 from adapters.local_server import LocalModel, LocalModelError, ServedSettings
 from adapters.schema import fingerprint
 from adapters.weights import PackageMissing, WeightsError
@@ -32,8 +34,10 @@ class LocalGenerator(LocalModel, Generator):
     )
     incidental: ClassVar[frozenset[str]] = frozenset(
         # The first four count by what `fingerprint_without` adds.
-        {"weights", "sha256", "joined", "threads", "timeout_seconds", "cache_file", "concurrency"}
+        {"weights", "sha256", "joined", "threads", "timeout_seconds", "cache", "cache_file", "concurrency"}
     )
+
+    _served: dict[str, _Served] = PrivateAttr(default_factory=dict)
 
     @property
     def model(self) -> str:
@@ -53,20 +57,23 @@ class LocalGenerator(LocalModel, Generator):
     def generate(self, request: Request) -> Answer:
         """The answer of the model, with the tokens that the server counted."""
         try:
-            return _generator(json.dumps(self.endpoint())).generate(request)
+            fields = json.dumps(self.endpoint())
         except WeightsError as error:
             raise _explained(error) from error
         except LocalModelError as error:
             raise ComponentError(str(error)) from error
+        if fields not in self._served:  # another start of the server has another address
+            self._served.setdefault(fields, _Served(**json.loads(fields)))
+        return self._served[fields].generate(request)
+
+    @property
+    def clients(self) -> tuple[Client, ...]:
+        """See adapters.client.Asking."""
+        return tuple(served.client for served in self._served.values())
 
 
 class _Served(ServedSettings, EndpointGenerator):
     """The generator that asks the local server."""
-
-
-@lru_cache(maxsize=16)
-def _generator(fields: str) -> _Served:
-    return _Served(**json.loads(fields))
 
 
 def _explained(error: WeightsError) -> MissingExtra | ConfigError:

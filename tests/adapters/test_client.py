@@ -215,7 +215,7 @@ def test_whoever_waits_for_a_call_that_fails_is_told_why(openai_stub: OpenAIStub
 def test_embeddings_are_kept_by_text_model_and_options(openai_stub: OpenAIStub, settings: Settings) -> None:
     def embed(*texts: str, **fields: Any) -> Any:
         used = Client(settings(**fields))
-        return run(used, lambda: used.embed(texts))
+        return run(used, lambda: used.embed(texts)).vectors
 
     openai_stub.script(embeddings([1.0], [2.0]), embeddings([3.0]), embeddings([4.0]))
     assert embed("a", "b") == [[1.0], [2.0]]
@@ -624,6 +624,31 @@ def test_embeddings_and_chat_of_a_judge_have_one_budget(openai_stub: OpenAIStub,
 
     asyncio.run(both())
     assert used.spent == "max_calls=1 is used up"
+
+
+def test_embeddings_count_in_cost_and_in_the_tokens_of_a_minute(openai_stub: OpenAIStub, settings: Settings) -> None:
+    # The stub counts 1 token for each request: 2 dollars a million, so 2e-6 each.
+    openai_stub.script(embeddings([1.0]))
+    used = Client(settings(prices={"input": 2, "output": 0}, max_cost=4e-6, tokens_per_minute=1000))
+    costs = [run(used, lambda text=text: used.embed([text])).cost for text in ("a", "b", "a")]
+    assert costs == [pytest.approx(2e-6), pytest.approx(2e-6), 0.0]
+    assert sum(count for _, count in used.limits._tokens) == 2
+    with pytest.raises(EndpointError, match="max_cost=4e-06 is used up"):
+        run(used, lambda: used.embed(["c"]))
+    assert (used.used.calls, used.used.cached, used.used.tokens) == (3, 1, 2)
+    assert used.used.cost == pytest.approx(4e-6)
+
+
+def test_what_a_client_used_is_unknown_where_one_call_is(openai_stub: OpenAIStub, settings: Settings) -> None:
+    used = Client(settings(prices={"input": 1, "output": 1}))
+    for n in (0, 0):
+        say(used, ASKED, None, n)
+    assert (used.used.calls, used.used.cached, used.used.tokens) == (2, 1, 20)
+    assert used.used.cost == pytest.approx(1e-5)  # 7 in and 3 out at a dollar a million; the second cost nothing
+    assert used.used.seconds > 0
+    openai_stub.script(completion(choices=chat("ok").payload["choices"], usage=None))
+    say(used, ASKED, None, 1)
+    assert (used.used.calls, used.used.tokens, used.used.cost) == (3, None, None)
 
 
 def test_the_key_is_in_no_row_of_the_cache(openai_stub: OpenAIStub, settings: Settings, tmp_path: Path) -> None:

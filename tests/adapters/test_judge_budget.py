@@ -8,13 +8,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from re import fullmatch
+from re import fullmatch, search
 from shlex import split
 from typing import Any
 
 import pytest
 
+from adapters.schema import JudgeCard, Score
 from runner.cli import main
+from runner.results import usage
 from tests.spine.commands import ROOT, Said, scores_of, write_test_set
 from tests.stages.openai_stub import OpenAIStub, Seen, StubReply, chat, completion, openai_stub, status
 
@@ -104,7 +106,7 @@ def test_a_budget_ends_a_run_and_a_larger_one_goes_on_from_there(folder: Path, o
     assert len((so_far / "judge_replies.jsonl").read_text().splitlines()) == 1 + 3, "the card, and what was paid for"
     said = typed("judge.max_calls=4")
     assert (said.code, asked(openai_stub)) == (0, 1)
-    assert ": 4 calls, 3 from the cache, 40 tokens\n" in said.err
+    assert ": 4 calls, 3 from the cache, 40 tokens, " in said.err
 
 
 def test_max_cost_ends_a_run_and_shows_what_was_spent(run: Run, openai_stub: OpenAIStub) -> None:
@@ -115,21 +117,22 @@ def test_max_cost_ends_a_run_and_shows_what_was_spent(run: Run, openai_stub: Ope
     assert "judge.max_cost=20 is used up: 26.0000 US dollars are spent. Scores missing: 2." in said.err
     said = run(prices, "judge.max_cost=40")
     assert (said.code, asked(openai_stub)) == (0, 2)
-    assert ": 4 calls, 2 from the cache, 40 tokens, $26.00\n" in said.err
+    assert ": 4 calls, 2 from the cache, 40 tokens, $26.00, " in said.err
 
 
 def test_usage_is_kept_by_definition_and_run_and_unknown_cost_is_no_zero(run: Run, openai_stub: OpenAIStub) -> None:
     openai_stub.script(chat("no idea"), YES)
     outcome = run(options=("--json",)).json
-    usage = json.loads((Path(outcome["folder"]) / "summary.json").read_text())["usage"]
-    assert usage["run"] == usage["definitions"]["mine/polite"] == outcome["usage"]
-    counts = {name: usage["run"][name] for name in ("calls", "cached", "repaired", "tokens", "cost")}
+    found = json.loads((Path(outcome["folder"]) / "summary.json").read_text())["usage"]
+    assert found["run"] == found["definitions"]["mine/polite"] == outcome["usage"]
+    counts = {name: found["run"][name] for name in ("calls", "cached", "repaired", "tokens", "cost")}
     assert counts == {"calls": 5, "cached": 0, "repaired": 1, "tokens": 50, "cost": None}
-    assert usage["run"]["seconds"] > 0
+    assert found["run"]["seconds"] > 0
     said = run("judge.cache=off")
-    assert ": 4 calls, 40 tokens\n" in said.err
+    assert ": 4 calls, 40 tokens, " in said.err
     openai_stub.script(completion(choices=YES.payload["choices"], usage=None))
-    assert ": 4 calls\n" in run("judge.cache=refresh").err, "tokens that nobody counted are no zero"
+    said = run("judge.cache=refresh")
+    assert search(r": 4 calls, (under 0\.1 s|\d+\.\d s added up)\n", said.err), "tokens that nobody counted are no zero"
 
 
 def test_a_run_without_a_judge_says_nothing_of_one(run: Run) -> None:
@@ -138,7 +141,65 @@ def test_a_run_without_a_judge_says_nothing_of_one(run: Run) -> None:
     assert json.loads((Path(said.json["folder"]) / "summary.json").read_text())["usage"] == {
         "run": None,
         "definitions": {},
+        "stages": {},
     }
+
+
+def test_what_stages_that_ask_a_model_cost_is_told_beside_the_judge(run: Run, openai_stub: OpenAIStub) -> None:
+    def either(seen: Seen) -> StubReply:
+        prompt = str(seen.body["messages"])
+        return YES if "polite?" in prompt else chat("7") if "Rate how useful" in prompt else chat("An answer.")
+
+    openai_stub.answers(either)
+    url, stub = f"base_url={openai_stub.base_url}", "model=stub-1"
+    words = [f"generator=openai generator.{url} generator.{stub} generator.prices={{input:1000000,output:1000000}}"]
+    words += [
+        f"reranker=llm reranker.{url} reranker.{stub} reranker.candidates=3 retriever.k=2 generator.concurrency=1"
+    ]
+    typed = [word for line in words for word in line.split()]
+    outcome = run(*typed, options=("--json",))
+    stages = json.loads((Path(outcome.json["folder"]) / "summary.json").read_text())["usage"]["stages"]
+    # 4 questions: an answer each, at 10 tokens and 10 dollars, as many ratings as there are chunks.
+    generator = {name: stages["generator"][name] for name in ("calls", "cached", "tokens", "cost")}
+    assert generator == {"calls": 4, "cached": 0, "tokens": 40, "cost": 40.0}
+    asked_to_rate = sum("Rate how useful" in str(seen.body["messages"]) for seen in openai_stub.requests)
+    assert (stages["reranker"]["calls"], stages["reranker"]["cost"]) == (asked_to_rate, None)
+    assert stages["generator"]["seconds"] > 0
+    assert outcome.json["stages"] == {"generator: stub-1": stages["generator"], "reranker: stub-1": stages["reranker"]}
+    said = run(*typed, "generator.max_tokens=9")
+    (line,) = [line for line in said.err.splitlines() if line.startswith("generator: ")]
+    assert fullmatch(r"generator: stub-1: 4 calls, 40 tokens, \$40\.00, (under 0\.1 s|\d+\.\d s added up)", line)
+    assert "reranker: " not in said.err, "what is read from the store was not asked"
+
+
+def test_a_stage_says_that_its_replies_could_not_be_kept(
+    run: Run, folder: Path, openai_stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from adapters.reply_cache import CacheError, ReplyCache
+
+    def full(*_: Any) -> None:
+        raise CacheError("the disk is full")
+
+    monkeypatch.setattr(ReplyCache, "put", full)
+    typed = ["generator=openai", f"generator.base_url={openai_stub.base_url}", "generator.model=stub-1"]
+    outcome = run(*typed, options=("--json",)).json
+    told = [note for note in outcome["notes"] if "not kept" in note]
+    assert told == [
+        "generator: replies are not kept any more: the disk is full",
+        "replies are not kept any more: the disk is full",
+    ]
+
+
+@pytest.mark.parametrize(("cost", "total"), [(0.25, 0.75), (None, None)])
+def test_embeddings_count_in_the_cost_of_a_run_where_no_reply_was_asked_for(
+    cost: float | None, total: float | None
+) -> None:
+    card = JudgeCard("openai", "m")
+    asked = Score("q1", "d", "f", 1.0, judge=card, calls=1, tokens=10, cost=0.5)
+    embedded = Score("q2", "e", "f", 1.0, judge=card, calls=0, tokens=0, cost=cost)
+    found = usage([asked, embedded])
+    assert found is not None
+    assert (found.calls, found.tokens, found.cost) == (1, 10, total)
 
 
 def test_usage_is_in_mlflow(run: Run) -> None:

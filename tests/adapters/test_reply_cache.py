@@ -71,6 +71,19 @@ def test_what_is_kept_is_found_again_and_what_is_forgotten_is_not(tmp_path: Path
     assert ReplyCache(tmp_path / "empty"), "a cache without replies is a cache"
 
 
+def test_what_is_believed_stays_until_another_reply_takes_its_place(tmp_path: Path) -> None:
+    cache = ReplyCache(tmp_path / "replies.sqlite")
+    cache.put("a", {"n": 1})
+    cache.put("b", {"n": 1})
+    cache.believe(["a", "a", "never there"])
+    for key in "ab":
+        ReplyCache(tmp_path / "replies.sqlite").forget(key)
+    assert (cache.get("a"), cache.get("b")) == ({"n": 1}, None)
+    cache.put("a", {"n": 2})
+    cache.forget("a")
+    assert cache.get("a") is None
+
+
 def test_several_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "replies.sqlite"
     writers = [writer(path, name, 200) for name in "abc"]

@@ -166,3 +166,15 @@ def test_it_travels_between_processes(openai_stub: OpenAIStub) -> None:
     used = judge(openai_stub)
     ask(used, call(t.Decline("Why?", "No idea.")))
     assert pickle.loads(pickle.dumps(used)).card == used.card
+
+
+def test_a_reply_that_is_neither_is_asked_for_again_by_the_next_run(openai_stub: OpenAIStub, tmp_path: Path) -> None:
+    kept = str(tmp_path / "replies.sqlite")
+    openai_stub.script(said(The=0.9, A=0.1))
+    with pytest.raises(JudgeFault, match="answered neither Yes nor No"):
+        ask(judge(openai_stub, cache_file=kept), call(TASKS["decline"]))
+    openai_stub.script(YES)
+    assert [ask(judge(openai_stub, cache_file=kept), call(TASKS["decline"]))[0].cached for _ in range(2)] == [
+        False,
+        True,
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from adapters.base import scorer
 from adapters.judges.lexical import LexicalJudge
 from adapters.schema import Question, Record, from_json
-from runner import results
+from runner import drift, results
 from runner.align import Report, align, as_data, write
 from runner.cli import main
 from runner.errors import ConfigError, DataError
@@ -83,6 +84,41 @@ def test_a_threshold_is_chosen_on_tune_and_reported_on_held_out_only() -> None:
     # People 1 0 .5 1, judge 1 0 .5 0: deviations 3/8 -5/8 -1/8 3/8 and 5/8 -3/8 1/8 -3/8; products 15 + 15 - 1 - 9
     # = 20 of 64; squares 9 + 25 + 1 + 9 = 44 and 25 + 9 + 1 + 9 = 44. So 20/44.
     assert figures["pearson"] == pytest.approx(20 / 44)
+
+
+def frozen(says: str) -> None:
+    """A frozen sample of one record, on which the lexical judge once found YES `says`."""
+    taken = drift.freeze(stored({"q1": YES}))
+    (was,) = (each for each in taken.scores if each.definition == "mine/supported")
+    evidence = tuple(replace(verdict, native=says, ours=says) for verdict in was.evidence)
+    then = replace(was, evidence=evidence, value=float(says == "supported"))
+    drift.save(replace(taken, scores=(then,)), Path("frozen.json"))
+
+
+@pytest.mark.parametrize(("says", "moved"), [("supported", False), ("absent", True)])
+def test_a_judge_with_a_frozen_sample_is_held_to_it_before_it_is_believed(says: str, moved: bool) -> None:
+    frozen(says)
+    report = aligned([*TUNE, *HELD_OUT], overrides=["judge=lexical", "judge.frozen=frozen.json"])
+    assert report.drift is not None
+    assert (report.drift.moved, report.drift.verdicts) == (moved, 1)
+    assert report.notes[0] == str(report.drift)
+    assert as_data(report)["drift"]["moved"] is moved
+    assert aligned(TUNE).drift is None
+
+
+def test_a_frozen_sample_that_cannot_be_read_ends_it_before_any_call() -> None:
+    with pytest.raises(ConfigError, match=r"none\.json cannot be read"):
+        aligned(TUNE, overrides=["judge=lexical", "judge.frozen=none.json"])
+
+
+def test_with_a_run_the_drift_is_that_of_the_run() -> None:
+    frozen("absent")
+    found = drift.graded_again(LexicalJudge(frozen="frozen.json"), [scorer(SUPPORTED)])
+    stored({"q1": YES, "q2": NO}, found=found)
+    people = [label("q1", [YES], ["supported"]), label("q2", [NO], ["absent"])]
+    report = aligned(people, "mine/supported", run=Path("run"))
+    assert report.drift == found
+    assert report.notes[0].startswith("the judge moved, not the system: 1 of 1 verdicts")
 
 
 @pytest.mark.parametrize("lines", [TUNE, HELD_OUT], ids=["tune only", "held_out only"])
@@ -193,7 +229,7 @@ def test_every_fault_is_told_with_file_and_line() -> None:
         (10, "when is 'yesterday', expected a date or a time"),
         (10, "scale must be the lowest and the highest score"),
         (11, "claims is empty"),
-        (12, f"claims has {YES} 2 times; keep one"),
+        (12, f"claims has {YES} 2 times (supported, absent); keep one"),
     ):
         assert any(line.startswith(f"human.jsonl:{number}: ") and part in line for line in lines), part
     assert not any(line.startswith("human.jsonl:1:") for line in lines)
@@ -308,12 +344,15 @@ def test_nothing_but_failures_ends_with_1(cli: Cli) -> None:
 # Labels beside a run.
 
 
-def stored(answers: dict[str, str], slices: dict[str, tuple[str, ...]] | None = None) -> Path:
+def stored(
+    answers: dict[str, str], slices: dict[str, tuple[str, ...]] | None = None, found: drift.Drift | None = None
+) -> Path:
     """A result folder of the lexical judge on these answers, by question id."""
     from adapters.schema import Chunk
 
     judge = LexicalJudge()
-    scorers = [scorer(SUPPORTED), scorer(UNSUPPORTED), scorer("rubric/relevance"), scorer("labels/recall")]
+    definitions = [SUPPORTED, UNSUPPORTED, "rubric/relevance", "labels/recall"]
+    scorers = [scorer(each) for each in definitions]
     questions = tuple(
         Question(name, "When does the shop open?", slices=(slices or {}).get(name, ())) for name in answers
     )
@@ -321,7 +360,7 @@ def stored(answers: dict[str, str], slices: dict[str, tuple[str, ...]] | None = 
     records = tuple(Record(name, context=context, answer=answer) for name, answer in answers.items())
     result = RunResult(
         name="run",
-        config={},
+        config={"metrics": {"definitions": definitions}},
         config_fingerprint="",
         choices={},
         dataset={},
@@ -334,6 +373,7 @@ def stored(answers: dict[str, str], slices: dict[str, tuple[str, ...]] | None = 
         started="2026-11-30T00:00:00Z",
         seconds=0.0,
         judge=judge.card,
+        drift=found,
     )
     results.write(result, Path("run"))
     return Path("run")

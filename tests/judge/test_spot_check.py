@@ -18,10 +18,10 @@ import pytest
 from adapters.base import scorer
 from adapters.judges.labels import LabelsJudge, human_verdicts
 from adapters.schema import Question
-from runner.align import read_run
 from runner.cli import main
 from runner.errors import ConfigError, DataError
 from runner.human_labels import read_labels
+from runner.results import read_run
 from runner.scoring import score
 from runner.spot_check import COLUMNS, Sample, draw, page_text, put_back, reviewed, table_text, write
 from tests.judge.said import CONTEXT, NO, SUPPORTED, YES, label, written
@@ -274,6 +274,26 @@ def test_faults_of_a_table_have_their_line() -> None:
         reviewed(Path("bad.csv"))
 
 
+def test_a_claim_that_is_marked_twice_in_a_table_is_told_with_both_lines() -> None:
+    # The answer of q1 has two lines, so that its row has two: rows begin in lines 2, 4 and 5.
+    fields = {"question": "?", "contexts": json.dumps([CONTEXT]), "split": "tune"}
+    rows = [
+        {"id": "q1", "answer": f"{YES}\n{NO}", "claim": YES, "verdict": "supported"},
+        {"id": "q1", "answer": YES, "claim": f" {YES} ", "verdict": "absent"},
+        {"id": "q2", "answer": YES, "claim": YES, "verdict": "absent"},
+    ]
+    out = StringIO()
+    table = csv.DictWriter(out, COLUMNS)
+    table.writeheader()
+    table.writerows({**fields, **row} for row in rows)
+    Path("twice.csv").write_text(out.getvalue(), encoding="utf-8", newline="")
+    with pytest.raises(DataError) as told:
+        reviewed(Path("twice.csv"))
+    assert str(told.value).splitlines()[1:] == [
+        f"twice.csv:2: the claim {YES} is marked 'absent' in line 4 and 'supported' in line 2; keep one"
+    ]
+
+
 # Back into the test set.
 
 
@@ -348,7 +368,8 @@ def test_labels_without_a_place_are_all_told_and_nothing_is_written() -> None:
     assert "nothing was put into questions.jsonl: 3 faults" in text
     assert "review.jsonl:2: question q2 stands 2 times in questions.jsonl" in text
     assert "review.jsonl:3: question q3 is not in questions.jsonl" in text
-    assert "review.jsonl:4: a score has no place in `human`" in text
+    assert "review.jsonl:4: a score does not say which claims are supported" in text
+    assert "mark the claims in its place (`paribus judge sample` makes a page for that)" in text
     assert Path("questions.jsonl").read_bytes() == before
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from adapters.endpoint import Endpoint, EndpointError
+from adapters.endpoint import Embedded, Endpoint, EndpointError
 from tests.stages.contracts import in_another_process
 from tests.stages.openai_stub import OpenAIStub, StubReply, chat, completion, embeddings, openai_stub, status
 
@@ -178,9 +178,15 @@ def test_half_an_emoji_is_named_before_it_is_sent(openai_stub: OpenAIStub) -> No
 
 def test_vectors_come_in_the_order_of_the_texts(openai_stub: OpenAIStub) -> None:
     openai_stub.script(embeddings([1, 2], [3, 4]))
-    assert endpoint(openai_stub).embed(["a", "b"]) == [[1.0, 2.0], [3.0, 4.0]]
+    assert endpoint(openai_stub).embed(["a", "b"]) == Embedded([[1.0, 2.0], [3.0, 4.0]], tokens=1)
     assert openai_stub.requests[0].body == {"model": "stub-1", "input": ["a", "b"], "encoding_format": "float"}
-    assert endpoint(openai_stub).embed([]) == []
+    assert endpoint(openai_stub).embed([]) == Embedded([], 0)
+
+
+@pytest.mark.parametrize("usage", [None, "x", {}, {"prompt_tokens": None}, {"prompt_tokens": True}])
+def test_tokens_of_vectors_that_nobody_counted_are_unknown(openai_stub: OpenAIStub, usage: Any) -> None:
+    openai_stub.script(StubReply(payload={"data": [{"index": 0, "embedding": [1.0]}], "usage": usage}))
+    assert endpoint(openai_stub).embed(["a"]) == Embedded([[1.0]], None)
 
 
 @pytest.mark.parametrize("vectors", [[], [[1.0]], [[1.0], [1.0, 2.0]]], ids=["none", "too few", "two lengths"])
