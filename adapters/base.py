@@ -272,6 +272,17 @@ class JudgedScorer(Measure):
         scores = [await self._judgement(Measurement(self.key, question, record, bench, first_sample=n)) for n in firsts]
         return scores[0] if len(scores) == 1 else together(scores, self.value_range)
 
+    async def unguarded(self, question: Question, record: Record, bench: Bench) -> float | None:
+        """What the framework itself returns for a record that `lacking` keeps from it; None = it raises or returns no
+        number, or the judge does not answer. For the audit, which shows what others take for a score."""
+        measurement = Measurement(self.key, question, record, bench)
+        try:
+            self.prepare()
+            value = float(await self.run(measurement))
+        except Exception:
+            return None
+        return value if isfinite(value) and not measurement.fault else None
+
     async def _judgement(self, measurement: Measurement) -> Score:
         began = perf_counter()
         value, error = None, None

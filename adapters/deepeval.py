@@ -6,17 +6,20 @@ imports deepeval.
 
 from __future__ import annotations
 
+import re
 import warnings
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
+from inspect import signature
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 from typing_extensions import override
 
 from adapters import asks, formulas
-from adapters.base import Disbelieved, JudgedScorer, NothingToJudge, RankedScorer
+from adapters.base import Disbelieved, JudgedScorer, NothingToJudge, RankedScorer, Unavailable
 from adapters.bench import CallSite, Measurement
 from adapters.formulas import Formula
 from adapters.inputs import visible
@@ -54,9 +57,10 @@ def _deepeval() -> tuple[ModuleType, ModuleType]:
     """deepeval.metrics and deepeval.test_case. Raises Unavailable."""
     metrics, test_case = framework("deepeval", "deepeval.metrics", "deepeval.test_case")
     with warnings.catch_warnings():
-        # The first of a process warns that its direction was turned round in 4.x, which the card says.
+        # The first of a process warns that its direction was turned round in 4.2, which the card says.
         warnings.simplefilter("ignore", DeprecationWarning)
-        metrics.HallucinationMetric(model=_judges()[1](), eval_mode="llm")
+        kind = metrics.HallucinationMetric
+        kind(model=_judges()[1](), **_plainly(kind))
     return metrics, test_case
 
 
@@ -105,12 +109,36 @@ def _judges() -> tuple[Callable[[Ask], Any], Callable[[], Any]]:
     return PassedOn, Kept
 
 
+@cache
+def _plainly(kind: type) -> dict[str, Any]:
+    """Arguments that keep the environment, which could choose another eval_mode, and thresholds out of a measurement.
+    Versions without eval_mode have that mode alone, and a threshold that must be a number and changes no score."""
+    return {"threshold": None, "eval_mode": "llm"} if "eval_mode" in signature(kind).parameters else {}
+
+
+@cache
+def _unclear() -> str:
+    """DeepEval's third word, as its schema has it: borderline, and idk up to some 4.2."""
+    (schemas,) = framework("deepeval", "deepeval.metrics.faithfulness.schema")
+    return "idk" if '"idk"' in schema_text(schemas.Verdicts) else "borderline"
+
+
+@cache
+def _hallucination_turned() -> None:
+    """Refuse versions in which HallucinationMetric is another quantity. Raises Unavailable."""
+    found = installed_version("deepeval")
+    if tuple(map(int, re.findall(r"\d+", found)[:2])) < (4, 2):
+        raise Unavailable(
+            f"in deepeval {found} it is the share of contradicted chunks, lower is better; this definition is that of "
+            "deepeval 4.2 and later, 1 minus that share"
+        )
+
+
 def _metric(name: str, judge: Any, *, async_mode: bool = True, **settings: Any) -> Any:
-    """A metric of DeepEval for one measurement. eval_mode is given because the environment could choose another one."""
+    """A metric of DeepEval for one measurement."""
     metrics, _ = _deepeval()
-    return getattr(metrics, name)(
-        model=judge, threshold=None, include_reason=False, eval_mode="llm", async_mode=async_mode, **settings
-    )
+    kind = getattr(metrics, name)
+    return kind(model=judge, include_reason=False, async_mode=async_mode, **_plainly(kind), **settings)
 
 
 def _case(question: str, answer: str | None, reference: str | None, contexts: Sequence[str]) -> Any:
@@ -193,7 +221,11 @@ class DeepEvalScorer(JudgedScorer):
 
     def written(self, findings: Findings) -> object:
         """Findings as `{"verdicts": [...]}`."""
-        return {"verdicts": [{"verdict": self.native[f.word], "reason": f.reason} for f in findings]}
+        return {"verdicts": [{"verdict": self._spoken(self.native[f.word]), "reason": f.reason} for f in findings]}
+
+    def _spoken(self, word: str) -> str:
+        """A word of `ours` or `native` as the installed version writes it."""
+        return _unclear() if word == "borderline" else word
 
     @override
     async def run(self, measurement: Measurement) -> float:
@@ -232,9 +264,10 @@ class DeepEvalScorer(JudgedScorer):
 
     def _verdict(self, unit: str, item: Mapping[str, Any], rank: int | None) -> Verdict:
         word = item["verdict"]
-        if word not in self.ours:
-            raise Disbelieved(f"verdict {word!r} is none of {', '.join(self.ours)}")
-        return Verdict(unit, word, self.ours[word], item.get("reason") or None, rank)
+        words = {self._spoken(known): ours for known, ours in self.ours.items()}
+        if word not in words:
+            raise Disbelieved(f"verdict {word!r} is none of {', '.join(words)}")
+        return Verdict(unit, word, words[word], item.get("reason") or None, rank)
 
 
 SUPPORT = {"yes": "supported", "no": "contradicted", "borderline": "absent"}
@@ -294,7 +327,7 @@ class Faithfulness(DeepEvalScorer):
         borderline = 0.0 if self.penalize_ambiguous_claims else 1.0
         return Formula(
             formulas.ANSWER_CLAIMS,
-            {**formulas.YES_ONLY, "borderline": borderline},
+            {**formulas.YES_ONLY, "borderline": borderline, "idk": borderline},
             formulas.SUPPORTED_ONLY if self.penalize_ambiguous_claims else formulas.NOT_CONTRADICTED,
         )
 
@@ -347,7 +380,7 @@ class AnswerRelevancy(DeepEvalScorer):
         """See Measure."""
         return Formula(
             formulas.ANSWER_STATEMENTS,
-            {**formulas.YES_ONLY, "borderline": 1.0},
+            {**formulas.YES_ONLY, "borderline": 1.0, "idk": 1.0},
             formulas.RELEVANT_ONLY,
         )
 
@@ -366,6 +399,13 @@ class AnswerRelevancy(DeepEvalScorer):
     def units(self, measurement: Measurement) -> Sequence[str]:
         """See DeepEvalScorer."""
         return named(_reply(measurement, "statements"), "statements")
+
+
+def contextual_precision(verdicts: Sequence[bool]) -> float:
+    """DeepEval's own arithmetic of ContextualPrecisionMetric on given verdicts, best rank first. Raises Unavailable."""
+    metric = _metric("ContextualPrecisionMetric", _judges()[1]())
+    metric.verdicts = [SimpleNamespace(verdict="yes" if verdict else "no") for verdict in verdicts]
+    return float(metric._calculate_score())
 
 
 class ContextualPrecision(DeepEvalScorer, RankedScorer):
@@ -559,8 +599,8 @@ class Hallucination(DeepEvalScorer):
     source: ClassVar[str] = "deepeval/metrics/hallucination/hallucination.py of deepeval 4.3.1"
     calls: ClassVar[str] = "1: verdicts on all chunks"
     hazards: ClassVar[tuple[str, ...]] = (
-        "Higher is better since deepeval 4: 1 means that nothing is contradicted. Before, it was the share of"
-        " contradicted chunks, and lower was better.",
+        "Higher is better since deepeval 4.2.0: 1 means that nothing is contradicted. Up to 4.1 it was the share of"
+        " contradicted chunks, and lower was better; that is refused here.",
         "It counts chunks, not claims: an invention that no chunk contradicts costs nothing, and each further chunk"
         " about something else raises the value.",
         "deepeval's `context` means known truths; here it is what reached the prompt.",
@@ -570,6 +610,11 @@ class Hallucination(DeepEvalScorer):
     # "yes" says no more than that nothing is contradicted, for which we have no word.
     ours: ClassVar[Mapping[str, str | None]] = {"yes": None, "no": "contradicted"}
     native: ClassVar[Mapping[str | None, str]] = {"supported": "yes", "absent": "yes", "contradicted": "no"}
+
+    def prepare(self) -> None:
+        """See DeepEvalScorer."""
+        super().prepare()
+        _hallucination_turned()
 
     def arithmetic(self) -> Formula:
         """See Measure."""

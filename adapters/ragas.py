@@ -429,6 +429,12 @@ def _precision_site() -> CallSite:
     )
 
 
+def context_precision(verdicts: Sequence[bool]) -> float:
+    """Ragas's own arithmetic of ContextPrecision on given verdicts, best rank first. Raises Unavailable."""
+    metric = _collections().ContextPrecision
+    return float(metric._calculate_average_precision(None, [int(verdict) for verdict in verdicts]))
+
+
 class ContextPrecision(RagasScorer, RankedScorer):
     """Average precision of the ranking, by the judge's verdict whether a chunk helped to arrive at the reference.
 

@@ -257,7 +257,7 @@ class Verdict:
 def _write_well_formed(thing: Any, name: str) -> None:
     """Lone surrogates, which a judge's JSON and exceptions may hold, can be written to no file."""
     text = getattr(thing, name)
-    if text is not None:
+    if text is not None and not text.isascii():
         object.__setattr__(thing, name, well_formed(text))
 
 

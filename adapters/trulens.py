@@ -14,7 +14,7 @@ import asyncio
 import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from logging import WARNING
 from statistics import fmean
@@ -96,6 +96,22 @@ def _classes() -> tuple[Any, Any]:
 
     # Its constructor would open an event loop in every thread that has none, for a pace that nobody keeps.
     return Provider, Endpoint.model_construct(name="paribus")
+
+
+@cache
+def _no_judge() -> Any:
+    def refuse(messages: Sequence[Message], schema: type[BaseModel] | None) -> Any:
+        raise AssertionError("a measure computed from labels asked a judge")
+
+    return _provider(refuse)
+
+
+def ground_truth(golden: Mapping[str, int]) -> Any:
+    """TruLens's GroundTruthAgreement with one query, the empty text, whose golden chunks are these texts with their
+    grades: for its measures of retrieval, which ask no judge. Raises Unavailable."""
+    chunks = [{"text": text, "expect_score": grade} for text, grade in golden.items()]
+    agreement = _trulens("trulens.feedback.groundtruth").GroundTruthAgreement
+    return agreement([{"query": "", "expected_chunks": chunks}], provider=_no_judge())
 
 
 class TruLensScorer(JudgedScorer):

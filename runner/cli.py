@@ -40,6 +40,15 @@ examples: paribus judge align human.jsonl judge=openai judge.model=qwen2.5:7b-in
           paribus judge freeze --run mlruns/results/single/20261130T101500-000000 --to judge_frozen.json
 the format of human.jsonl, and what the figures mean: docs/judges.md
 """
+AUDIT = """\
+examples: paribus audit answers.jsonl judge=openai judge.model=qwen2.5:7b-instruct
+          paribus audit answers.csv --columns question=user_query answer=bot_reply
+          paribus audit --run latest --definitions ragas/faithfulness deepeval/faithfulness
+          paribus audit human.jsonl --formulas-only
+          paribus audit --ranking .R.R. --relevant 3
+          paribus audit --versions deepeval==4.2.6 deepeval==4.3.1 --definitions deepeval/faithfulness
+what it reads and writes, and how the parts of a difference are computed: docs/audit.md
+"""
 WORDS = "an id, or module:Class, and parameters that are not at their defaults; values are JSON, or plain text"
 EXIT_CODES = "exit codes: 0 done; 1 something that ran failed; 2 nothing ran, the input is wrong; 130 interrupted"
 
@@ -90,6 +99,51 @@ def _parser() -> argparse.ArgumentParser:
         )
         _ARGUMENTS[name](command)
     return parser
+
+
+def _audit_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "words", nargs="*", metavar="ANSWERS [OVERRIDE ...]", help="JSONL, JSON, CSV or Parquet, and overrides"
+    )
+    command.add_argument(
+        "--run", nargs="+", metavar="RUN", help="audit tracked runs instead: ids, names, result folders, or latest"
+    )
+    command.add_argument("--columns", nargs="+", metavar="OURS=THEIRS", help="names of columns, where they differ")
+    command.add_argument(
+        "--definitions",
+        nargs="+",
+        metavar="ID [PARAMETER=VALUE ...]",
+        help="only these; default: those of metrics=audit, or those that the runs have",
+    )
+    command.add_argument(
+        "--formulas-only", action="store_true", help="ask no judge: apply every formula to the verdicts there are"
+    )
+    command.add_argument("--versions", nargs="+", metavar="PACKAGE==VERSION", help="compare versions of a package")
+    command.add_argument(
+        "--ranking", metavar="MARKS", help="one ranking, best first: . not relevant, R or 1-9, ? unjudged"
+    )
+    command.add_argument("--relevant", type=int, metavar="N", help="how many relevant ones there are, with --ranking")
+    command.add_argument(
+        "--call-libraries",
+        action="store_true",
+        help="rankings: ask the installed libraries too, not their documentation alone (imports them: some 20 s)",
+    )
+    command.add_argument(
+        "--threshold",
+        type=float,
+        default=0.5,
+        metavar="SHARE",
+        help="two scores disagree when they lie on different sides of it (default: 0.5)",
+    )
+    command.add_argument(
+        "--similar",
+        type=float,
+        default=0.8,
+        metavar="SHARE",
+        help="likeness from which on two claims are one (default: 0.8)",
+    )
+    command.add_argument("--out", metavar="FOLDER", help="where files go; default: a new one in tracking.folder/audits")
+    _run_arguments(command)
 
 
 def _run_arguments(command: argparse.ArgumentParser) -> None:
@@ -222,6 +276,37 @@ def _aligned(options: argparse.Namespace, rest: list[str]) -> int:
     return ExitCode.OK if report.measured else ExitCode.FAILED
 
 
+def _audited(options: argparse.Namespace, rest: list[str]) -> int:
+    from runner.audit import command
+
+    given = [*options.words, *(options.definitions or ()), *(options.columns or ()), *(options.versions or ()), *rest]
+    overrides = tuple(word for word in given if command.is_override(word))
+    left = [word for word in rest if word not in overrides]
+    files = [word for word in options.words if word not in overrides]
+    if left:
+        return _told(f"{left[0]}: no such argument; `paribus audit --help` lists what there is", ExitCode.USAGE)
+
+    def named(words: Sequence[str] | None) -> tuple[str, ...]:
+        return tuple(word for word in (words or ()) if word not in overrides)
+
+    asked = command.Asked(
+        files=tuple(Path(file) for file in files),
+        runs=named(options.run),
+        columns=command.columns(named(options.columns)),
+        definitions=named(options.definitions),
+        overrides=overrides,
+        formulas_only=options.formulas_only,
+        versions=named(options.versions),
+        ranking=options.ranking,
+        relevant=options.relevant,
+        call_libraries=options.call_libraries,
+        threshold=options.threshold,
+        similar=options.similar,
+        out=Path(options.out) if options.out else None,
+    )
+    return ExitCode.OK if command.run(asked) else ExitCode.FAILED
+
+
 def _sampled(options: argparse.Namespace, rest: list[str]) -> int:
     from runner import console, spot_check
 
@@ -304,6 +389,11 @@ _COMMANDS = {
         "paribus definitions [--by asks|framework] [--json] [show | diff ...]",
         DEFINITIONS,
     ),
+    "audit": (
+        "show why scores of one name differ: other claims, other verdicts, or another formula",
+        "paribus audit [ANSWERS | --run RUN ...] [OPTIONS] [OVERRIDE ...]",
+        AUDIT,
+    ),
     "judge": ("show how far a judge agrees with people", "paribus judge ACTION ...", JUDGE),
     "schema": ("print the JSON Schema of what paribus reads and writes", "paribus schema TYPE", ""),
 }
@@ -312,6 +402,7 @@ _ARGUMENTS = {
     "sweep": _sweep_arguments,
     "record": _record_arguments,
     "definitions": _definitions_arguments,
+    "audit": _audit_arguments,
     "judge": _judge_arguments,
     "schema": _schema_arguments,
 }
@@ -361,6 +452,9 @@ def _dispatch(options: argparse.Namespace, rest: list[str]) -> int:
     if options.command == "judge":
         os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
         return _JUDGE[options.action].run(options, rest)
+    if options.command == "audit":
+        os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
+        return _audited(options, rest)
     from runner.app import launch
 
     os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"

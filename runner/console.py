@@ -37,7 +37,8 @@ FORMAT = "PARIBUS_FORMAT"
 """Environment variable by which the command line tells this process and its workers to print JSON (`json`)."""
 
 
-def _as_json() -> bool:
+def as_json() -> bool:
+    """Whether results are printed for machines."""
     return os.environ.get(FORMAT) == "json"
 
 
@@ -50,15 +51,17 @@ def note(text: str) -> None:
 def show_plan(planned: Plan) -> None:
     """The runs that are to be made. As JSON only for a dry run, whose only result it is."""
     rows = planned.table()
-    if _as_json():
+    if as_json():
         if planned.dry_run:
-            _print_json({"runs": rows, "left_out": list(planned.left_out)})
+            print_json({"runs": rows, "left_out": list(planned.left_out)})
         return
-    table = _table("run", "variable", "baseline", "value", title=f"Plan: 1 baseline + {len(planned.variants)} variants")
+    table = table_of(
+        "run", "variable", "baseline", "value", title=f"Plan: 1 baseline + {len(planned.variants)} variants"
+    )
     table.add_row("0", "the baseline", "", "")
     for number, row in enumerate(rows[1:], 1):
-        table.add_row(str(number), *(_short(row[key]) for key in ("variable", "baseline", "value")))
-    _print(table)
+        table.add_row(str(number), *(short(row[key]) for key in ("variable", "baseline", "value")))
+    print_table(table)
     for reason in planned.left_out:
         note(f"left out: {reason}")
     if not planned.variants:
@@ -67,21 +70,21 @@ def show_plan(planned: Plan) -> None:
 
 def show_run(outcome: Outcome, one_of_many: bool = False) -> None:
     """One run: every definition with its mean and the number of questions it is over. one_of_many: JSON on one line."""
-    if _as_json():
-        _print_json(_outcome_data(outcome), indent=None if one_of_many else 1)
+    if as_json():
+        print_json(_outcome_data(outcome), indent=None if one_of_many else 1)
         return
-    table = _table("definition", "mean", "over", "not applicable", "failed", title=outcome.name)
+    table = table_of("definition", "mean", "over", "not applicable", "failed", title=outcome.name)
     for key, mean in outcome.means.items():
         lower = " ↓" if key in outcome.lower_is_better else ""
         table.add_row(f"{key}{lower}", _number(mean.value), str(mean.n), str(mean.not_applicable), str(mean.failed))
-    _print(table)
+    print_table(table)
     _footer([outcome], outcome.folder, outcome.ui)
 
 
 def show_sweep(result: SweepResult) -> None:
     """The variants below their baseline, with the difference of each definition in the table."""
-    if _as_json():
-        _print_json(
+    if as_json():
+        print_json(
             {
                 "sweep": result.name,
                 "parent_run_id": result.parent_run_id,
@@ -98,14 +101,14 @@ def show_sweep(result: SweepResult) -> None:
         return
     keys = done[0].table[: _columns()]
     lower = done[0].lower_is_better
-    headers = (f"{_broken(_header(key), CELL)}{' ↓' if key in lower else ''}" for key in keys)
-    table = _table("run", *headers, title=f"Sweep {result.name}")
+    headers = (f"{broken(_header(key), CELL)}{' ↓' if key in lower else ''}" for key in keys)
+    table = table_of("run", *headers, title=f"Sweep {result.name}")
     table.padding = (0, 0)  # five columns of differences and a run's name take 96 columns
     for row in result.rows:
-        table.add_row(_short(_marked(row), RUN_COLUMN), *_cells(row, keys, lower))
+        table.add_row(short(_marked(row), RUN_COLUMN), *_cells(row, keys, lower))
         if row.planned.variable is None:
             table.add_section()
-    _print(table)
+    print_table(table)
     counts = ", ".join(f"{_header(key)} {_over(done[0].means[key])}" for key in keys if key in done[0].means)
     note(f"Questions counted: {counts}")
     if left := done[0].table[len(keys) :]:
@@ -134,22 +137,22 @@ def show_definitions(found: Sequence[Measure], problems: Sequence[str], by: By) 
     groups = grouped(found, by)
     for problem in problems:
         note(f"not available: {problem}")
-    if _as_json():
-        _print_json({"definitions": [entry(measure) for group in groups.values() for measure in group]})
+    if as_json():
+        print_json({"definitions": [entry(measure) for group in groups.values() for measure in group]})
         return
     other = "framework" if by == "asks" else "asks"
     widths = (32, 21, 6, 9, 22) if by == "asks" else (32, 21, 6, 33)
-    _print_lines([("definition", "unit", "better", other, "judge calls")[: len(widths)]], widths)
+    print_lines([("definition", "unit", "better", other, "judge calls")[: len(widths)]], widths)
     for name, group in groups.items():
         sys.stdout.write(f"\n{name}\n")
         rows = [(each.id, each.unit_judged, each.direction, getattr(each, other), each.calls) for each in group]
-        _print_lines([row[: len(widths)] for row in rows], widths)
+        print_lines([row[: len(widths)] for row in rows], widths)
 
 
 def show_definition(card: Mapping[str, Any]) -> None:
     """One card in full, and the text of its prompts where the card holds it."""
-    if _as_json():
-        _print_json(dict(card))
+    if as_json():
+        print_json(dict(card))
         return
     low, high = card["range"]
     told: list[tuple[str, str]] = [
@@ -175,7 +178,7 @@ def show_definition(card: Mapping[str, Any]) -> None:
     sys.stdout.write(f"{card['id']}\n")
     names = [name for name, _ in told]
     rows = [("" if names[:n][-1:] == [name] else name, text) for n, (name, text) in enumerate(told)]
-    _print_lines(rows, (16, 80))
+    print_lines(rows, (16, 80))
     for name, text in card.get("prompt_texts", {}).items():
         sys.stdout.write(f"\n--- prompt {name}\n{text}\n")
 
@@ -191,21 +194,21 @@ def show_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
     from runner.definitions import differences
 
     found = differences(one, other)
-    if _as_json():
-        _print_json({"definitions": [one["key"], other["key"]], "differences": found})
+    if as_json():
+        print_json({"definitions": [one["key"], other["key"]], "differences": found})
         return
     if not found:
         note(f"{one['key']} and {other['key']} are the same definition")
         return
     told = [(name, *(_plain(value) for value in pair)) for name, pair in found.items()]
-    _print_lines([("", one["key"], other["key"]), *told], (22, 36, 36))
+    print_lines([("", one["key"], other["key"]), *told], (22, 36, 36))
 
 
 def show_frozen(frozen: Frozen, path: str) -> None:
     """What was kept of a run, and how later runs are held to it."""
     counts = {key: sum(score.definition == key for score in frozen.scores) for key in frozen.definitions}
-    if _as_json():
-        _print_json(
+    if as_json():
+        print_json(
             {
                 "file": path,
                 "sample": frozen.fingerprint,
@@ -216,27 +219,27 @@ def show_frozen(frozen: Frozen, path: str) -> None:
         )
         return
     rows = [("records", str(len(frozen.records))), *((f"scores of {key}", str(n)) for key, n in counts.items())]
-    _print_lines(rows, (60, 8))
+    print_lines(rows, (60, 8))
     note(f"Kept in {path}. Runs with judge.frozen={path} grade it again first, and say whether the judge moved")
 
 
 def show_schema(schema: Mapping[str, Any]) -> None:
     """A JSON Schema."""
-    _print_json(dict(schema))
+    print_json(dict(schema))
 
 
 def show_alignment(report: Report, out: str | None) -> None:
     """How far the judge agrees with people, one definition after the other."""
     from runner.align import as_data
 
-    if _as_json():
-        _print_json(as_data(report))
+    if as_json():
+        print_json(as_data(report))
         return
     if report.judge:
         sys.stdout.write(f"judge: {report.judge.provider} {report.judge.model} ({report.judge.fingerprint})\n")
     for found in report.alignments:
         sys.stdout.write(f"\n{found.definition}\n")
-        _print_lines(_alignment(found), (25, 72))
+        print_lines(_alignment(found), (25, 72))
     for text in report.notes:
         note(f"note: {text}")
     told = ", ".join(f"{count} {split}" for split, count in sorted(report.labels.items()))
@@ -289,16 +292,16 @@ def _interval(figure: Figure) -> str:
 def show_sample(sample: Sample, written: Sequence[Path]) -> None:
     """What was drawn for people, by stratum, and where it is."""
     answers = sum(stratum.of for stratum in sample.strata)
-    if _as_json():
+    if as_json():
         strata = [asdict(stratum) for stratum in sample.strata]
         ids = [drawn.id for drawn in sample.drawn]
         files = [str(path) for path in written]
-        _print_json({"definition": sample.definition, "strata": strata, "drawn": ids, "written": files})
+        print_json({"definition": sample.definition, "strata": strata, "drawn": ids, "written": files})
         return
-    table = _table("slice", "judged", "answers", "drawn", title=f"{sample.run}, by {sample.definition}")
+    table = table_of("slice", "judged", "answers", "drawn", title=f"{sample.run}, by {sample.definition}")
     for stratum in sample.strata:
-        table.add_row(_short(stratum.slice), stratum.band, str(stratum.of), str(stratum.drawn))
-    _print(table)
+        table.add_row(short(stratum.slice), stratum.band, str(stratum.of), str(stratum.drawn))
+    print_table(table)
     note(f"{len(sample.drawn)} of {answers} answers drawn (seed {sample.seed})")
     if sample.unanswered:
         note(f"{sample.unanswered} questions have no answer; nobody can judge those")
@@ -309,16 +312,16 @@ def show_sample(sample: Sample, written: Sequence[Path]) -> None:
 
 def show_labels(done: PutBack, into: str) -> None:
     """Which questions got verdicts of people."""
-    if _as_json():
+    if as_json():
         names = ("id", "who", "when", "record")
         changed = [dict(zip(names, row, strict=True)) for row in done.changed]
-        _print_json({"changed": changed, "unchanged": done.unchanged})
+        print_json({"changed": changed, "unchanged": done.unchanged})
         return
     if done.changed:
-        table = _table("question", "who", "when", "record", title=f"Verdicts put into {into}")
+        table = table_of("question", "who", "when", "record", title=f"Verdicts put into {into}")
         for row in done.changed:
-            table.add_row(*(_short(cell or "–") for cell in row))
-        _print(table)
+            table.add_row(*(short(cell or "–") for cell in row))
+        print_table(table)
     note(f"{into}: {len(done.changed)} questions changed; {done.unchanged} had these verdicts already")
 
 
@@ -330,7 +333,7 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _print_lines(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> None:
+def print_lines(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> None:
     """Rows in columns of these widths, indented by two, with long cells on several lines."""
     from itertools import zip_longest
     from textwrap import wrap
@@ -389,6 +392,9 @@ def _footer(outcomes: Sequence[Outcome], folder: Any, ui: str | None) -> None:
     if used := usage(outcome.usage for outcome in outcomes if outcome.usage):
         judges = dict.fromkeys(outcome.judge_name for outcome in outcomes if outcome.judge_name)
         note(f"judge: {' and '.join(judges)}: {_used(used)}")
+    for stage in dict.fromkeys(stage for outcome in outcomes for stage in outcome.stages):
+        if used := usage(outcome.stages[stage] for outcome in outcomes if stage in outcome.stages):
+            note(f"{stage}: {_used(used)}")
     told = f"{computed} stage outputs computed, {reused} read from the store"
     note(told if computed else f"nothing recomputed: all {reused} stage outputs were read from the store")
     note(f"Results: {folder}")
@@ -397,12 +403,13 @@ def _footer(outcomes: Sequence[Outcome], folder: Any, ui: str | None) -> None:
 
 
 def _used(used: Usage) -> str:
-    """What judging cost, on one line, without what is unknown."""
+    """What judging or a stage cost, on one line, without what is unknown."""
     cached = f"{used.cached} from the cache" if used.cached else ""
     repaired = f"{used.repaired} repaired" if used.repaired else ""
     tokens = f"{_thousands(used.tokens)} tokens" if used.tokens else ""
     cost = "" if used.cost is None else f"${used.cost:.2f}" if used.cost >= 0.01 or not used.cost else "under $0.01"
-    return ", ".join(part for part in (f"{used.calls} calls", cached, repaired, tokens, cost) if part)
+    seconds = f"{used.seconds:.1f} s added up" if used.seconds >= 0.1 else "under 0.1 s"
+    return ", ".join(part for part in (f"{used.calls} calls", cached, repaired, tokens, cost, seconds) if part)
 
 
 def _thousands(count: int) -> str:
@@ -419,6 +426,7 @@ def _outcome_data(outcome: Outcome) -> dict[str, Any]:
         "fingerprints": dict(outcome.fingerprints),
         "judge": outcome.judge,
         "usage": asdict(outcome.usage) if outcome.usage else None,
+        "stages": {stage: asdict(used) for stage, used in outcome.stages.items()},
         "drift": {**asdict(outcome.drift), "told": str(outcome.drift)} if outcome.drift else None,
         "computed": dict(outcome.computed),
         "reused": dict(outcome.reused),
@@ -441,7 +449,7 @@ def _row_data(row: Row) -> dict[str, Any]:
     }
 
 
-def _broken(text: str, width: int) -> str:
+def broken(text: str, width: int) -> str:
     """`text` on lines of at most `width`, broken after a separator where it has one."""
     lines = [""]
     for part in re.findall(r"[^/_.@-]+[/_.@-]?|[/_.@-]", text):
@@ -459,14 +467,16 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
 
-def _short(value: Any, length: int = 48) -> str:
+def short(value: Any, length: int = 48) -> str:
+    """`value` on one line of at most `length` characters, as text in a table."""
     from rich.markup import escape
 
     text = "" if value is None else " ".join(str(value).split())
     return escape(text if len(text) <= length else f"{text[: length - 1]}…")
 
 
-def _table(*columns: str, title: str) -> Table:
+def table_of(*columns: str, title: str) -> Table:
+    """A table: the first column is text, the others are numbers."""
     from rich import box
     from rich.table import Table
 
@@ -476,7 +486,8 @@ def _table(*columns: str, title: str) -> Table:
     return table
 
 
-def _print(table: Table) -> None:
+def print_table(table: Table) -> None:
+    """Print a table, WIDTH columns wide or as wide as the terminal."""
     from rich.console import Console
 
     Console(width=_width()).print(table)
@@ -489,5 +500,6 @@ def _width() -> int:
     return min(screen.width, WIDTH) if screen.is_terminal else WIDTH
 
 
-def _print_json(value: Any, indent: int | None = 1) -> None:
+def print_json(value: Any, indent: int | None = 1) -> None:
+    """Print a result for machines."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False) + "\n")

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adapters.schema import SCHEMA_VERSION, Definition, JudgeCard, Question, Record, Score, from_json, to_json
+from runner.errors import DataError
 
 if TYPE_CHECKING:
     from runner.drift import Drift
@@ -56,10 +58,11 @@ def mean(scores: Iterable[Score]) -> Mean:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What judging cost. calls: replies of the judge, those to `structured=auto` and embeddings not counted; cached of
-    them were paid for before, repaired of them were asked for because the one before could not be read. tokens: in and
-    out, of cached replies too; None where they are unknown for one reply. cost: US dollars; None = unknown. seconds:
-    of all measurements, which overlap.
+    """What judging cost, or a stage that asks a model. calls: replies of the judge, those to `structured=auto` and
+    embeddings not counted; cached of them were paid for before, repaired of them were asked for because the one before
+    could not be read. tokens: in and out, of cached replies too; None where they are unknown for one reply. cost: US
+    dollars, the judge's embeddings included; None = unknown. seconds: of all measurements (of all calls of a stage),
+    which overlap.
     """
 
     calls: int = 0
@@ -78,7 +81,7 @@ def usage(parts: Iterable[Score | Usage]) -> Usage | None:
     if not asked:
         return None
     tokens = [part.tokens for part in asked if part.calls]
-    costs = [part.cost for part in asked if part.calls]
+    costs = [part.cost for part in asked]  # embeddings cost without a call
     return Usage(
         calls=sum(part.calls for part in asked),
         cached=sum(part.cached for part in asked),
@@ -93,7 +96,8 @@ def usage(parts: Iterable[Score | Usage]) -> Usage | None:
 class RunResult:
     """One run, complete. `scores` holds a score for every definition and question; `definitions` is keyed by
     Definition.key; judge is None where no definition asks one; `calls` counts the stage outputs that were computed and
-    reused; times are UTC with Z. drift: the judge on its frozen sample; None where it has none."""
+    reused; times are UTC with Z. drift: the judge on its frozen sample; None where it has none. stages: what the stages
+    that ask a model cost in this run, by config group; what was read from the store was not asked."""
 
     name: str
     config: Mapping[str, Any]
@@ -110,6 +114,7 @@ class RunResult:
     seconds: float
     judge: JudgeCard | None = None
     drift: Drift | None = None
+    stages: Mapping[str, Usage] = field(default_factory=dict)
 
     def by_definition(self) -> dict[str, dict[str, Score]]:
         """Scores by definition key, then by question id."""
@@ -158,6 +163,7 @@ class RunResult:
             "usage": {
                 "run": asdict(total) if (total := usage(self.scores)) else None,
                 "definitions": {key: asdict(used) for key, used in self.usage().items()},
+                "stages": {stage: asdict(used) for stage, used in self.stages.items()},
             },
             "environment": dict(self.environment),
             "calls": {kind: dict(counts) for kind, counts in self.calls.items()},
@@ -197,6 +203,61 @@ def write(result: RunResult, folder: Path) -> list[Path]:
 def read_scores(path: Path) -> list[Score]:
     """The scores of a result folder's scores.jsonl."""
     return [from_json(Score, line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A result folder: its summary, its configuration, and records, questions and scores (by definition) by question
+    id."""
+
+    folder: Path
+    summary: Mapping[str, Any]
+    config: Mapping[str, Any]
+    questions: Mapping[str, Question]
+    records: Mapping[str, Record]
+    scores: Mapping[str, Mapping[str, Score]]
+
+    @cached_property
+    def definitions(self) -> dict[str, Definition]:
+        """The cards of the definitions, by key."""
+        cards = self.summary["definitions"]
+        return {
+            key: Definition(**{name: value for name, value in card.items() if name != "fingerprint"})
+            for key, card in cards.items()
+        }
+
+    def judged(self) -> list[str]:
+        """Keys of the definitions that ask a judge."""
+        return [key for key, card in self.summary["definitions"].items() if card["calls"] != "0"]
+
+
+def read_run(folder: Path) -> StoredRun:
+    """Read a result folder. Raises DataError."""
+    import yaml
+    from pydantic import ValidationError
+
+    missing = [name for name in (SUMMARY, QUESTIONS, RECORDS) if not (folder / name).is_file()]
+    if missing:
+        raise DataError(f"{folder} is no result folder: it has no {' and no '.join(missing)}")
+
+    def rows(kind: type[Any], name: str) -> list[Any]:
+        return [from_json(kind, line) for line in (folder / name).read_text(encoding="utf-8").split("\n") if line]
+
+    scores: dict[str, dict[str, Score]] = {}
+    try:
+        for score in read_scores(folder / SCORES):
+            scores.setdefault(score.definition, {})[score.question_id] = score
+        return StoredRun(
+            folder=folder,
+            summary=json.loads((folder / SUMMARY).read_text(encoding="utf-8")),
+            config=yaml.safe_load((folder / CONFIG).read_text(encoding="utf-8")),
+            questions={question.id: question for question in rows(Question, QUESTIONS)},
+            records={record.question_id: record for record in rows(Record, RECORDS)},
+            scores=scores,
+        )
+    except (OSError, ValidationError, ValueError, yaml.YAMLError) as error:
+        said = " ".join(str(error).split())
+        raise DataError(f"the result folder {folder} cannot be read: {said[:300]}. Make the run again") from error
 
 
 def _yaml(config: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
@@ -114,12 +114,32 @@ async def _judged(
 ) -> dict[str, list[Score]]:
     jobs = [(scorer, *pair) for pair in pairs for scorer in scorers]
     async with Bench(judge) as bench:
-        recorder = Recorder(recording, bench.card) if recording and judge.recorded else nullcontext()
-        with recorder as written:
-            if written:
-                bench.listen(written.reply, written.embedding)
+        with _recorded(judge, bench, recording):
             scores = await measured(jobs, bench, progress, "judge")
     return {scorer.key: scores[place :: len(scorers)] for place, scorer in enumerate(scorers)}
+
+
+def unguarded(jobs: Sequence[Job], judge: Judge, recording: Path | None = None) -> list[float | None]:
+    """What the frameworks return for records that lack what a definition needs, in the order of `jobs`; see
+    JudgedScorer.unguarded. recording: continued with the replies."""
+
+    async def asked() -> list[float | None]:
+        async with Bench(judge) as bench:
+            with _recorded(judge, bench, recording):
+                return [await scorer.unguarded(question, record, bench) for scorer, question, record in jobs]
+
+    return in_own_loop(asked()) if jobs else []
+
+
+@contextmanager
+def _recorded(judge: Judge, bench: Bench, recording: Path | None) -> Iterator[None]:
+    """Write down what the judge replies, where it costs money or minutes."""
+    if recording is None or not judge.recorded:
+        yield
+        return
+    with Recorder(recording, bench.card) as written:
+        bench.listen(written.reply, written.embedding)
+        yield
 
 
 async def measured(jobs: Sequence[Job], bench: Bench, progress: Progress, stage: str) -> list[Score]:

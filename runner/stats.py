@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from runner.results import SCORES, read_scores
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import NDArray
 
 RESAMPLES = 2_000
 SEED = 20_240_229
 LEVEL = 0.95
+MANY = 1_000
+"""Values from which on a bootstrap of few distinct ones counts them in place of drawing each."""
 FEWEST_CHANGED = 6
 """With five changed questions, all in one direction, an exact sign test still has p = 2 / 2**5 = 0.0625; a bootstrap
 interval over so few is far too short."""
@@ -75,15 +82,27 @@ def difference(differences: Sequence[float]) -> Difference:
     if len(paired) < 2:
         return Difference(float(paired.mean()), None, None, len(paired), changed)
     generator = np.random.default_rng(SEED)
-    means = np.concatenate(
+    distinct, counts = np.unique(paired, return_counts=True)
+    if len(paired) >= MANY and len(distinct) <= len(paired) // 10:
+        # How often each distinct value is drawn is multinomial: the same distribution of means, without the draws.
+        drawn = generator.multinomial(len(paired), counts / len(paired), size=RESAMPLES)
+        means = drawn @ distinct / len(paired)
+    else:
+        means = _resampled_means(paired, generator)
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(means, [tail, 1 - tail])
+    return Difference(float(paired.mean()), float(low), float(high), len(paired), changed)
+
+
+def _resampled_means(paired: NDArray[Any], generator: Generator) -> NDArray[Any]:
+    import numpy as np
+
+    return np.concatenate(
         [
             paired[generator.integers(0, len(paired), size=(count, len(paired)))].mean(axis=1)
             for count in _batches(len(paired))
         ]
     )
-    tail = (1 - LEVEL) / 2
-    low, high = np.quantile(means, [tail, 1 - tail])
-    return Difference(float(paired.mean()), float(low), float(high), len(paired), changed)
 
 
 def _batches(size: int, cells: int = 4_000_000) -> list[int]:

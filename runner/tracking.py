@@ -32,7 +32,7 @@ from adapters.schema import from_json
 from runner.config import Tracking, Trial, redacted
 from runner.drift import Standing
 from runner.errors import ParibusError, StoreError
-from runner.results import RunResult
+from runner.results import SUMMARY, RunResult
 from runner.run_log import (
     NAME_LIMIT,
     STANDING,
@@ -211,6 +211,40 @@ class Tracker:
             self._client.set_terminated(run_id, status)
             raise
 
+    def results_of(self, name: str) -> Path:
+        """The result folder of the run with this id or, of several with this name, the newest: where it was written,
+        or, where that is gone or on another machine, a copy of its artifacts in a temporary folder.
+
+        Raises StoreError where there is no such run, or it left no results.
+        """
+        if re.fullmatch("[0-9a-f]{32}", name):
+            run = self._call(self._client.get_run, name)
+        else:
+            quoted = name.replace("'", "''")
+            query = f"attributes.run_name = '{quoted}' and tags.`paribus.kind` = 'run'"
+            found = self._call(
+                self._client.search_runs, [self._experiment_id], query, max_results=1, order_by=["start_time DESC"]
+            )
+            if not found:
+                raise StoreError(
+                    f"{name!r} is no result folder, and {self._where} has no run of that id or name in the experiment "
+                    f"{self._settings.experiment!r}"
+                )
+            run = found[0]
+        written = Path(run.data.tags.get("paribus.results", ""))
+        if run.data.tags.get("paribus.results") and (written / SUMMARY).is_file():
+            return written
+        if not any(item.path == "results" for item in self._call(self._client.list_artifacts, run.info.run_id)):
+            raise StoreError(f"run {run.info.run_id} left no results; it is {run.info.status}")
+        copy = tempfile.mkdtemp(prefix="paribus-results-")
+        return Path(self._call(self._client.download_artifacts, run.info.run_id, "results", copy))
+
+    @contextmanager
+    def audit(self, name: str, tags: Mapping[str, str]) -> Iterator[AuditHandle]:
+        """A run that holds an audit. Ends like `run`."""
+        with self._running(name, {"paribus.kind": "audit", **tags}) as run_id:
+            yield AuditHandle(run_id, self)
+
     def load_baseline(self, run_id: str) -> BaselineView:
         """What the run logged, read from the tracking data alone, so that it works from another machine.
 
@@ -338,6 +372,19 @@ class RunHandle:
             self._tracker._send(self.run_id, log, result, folder)
         except StoreError as error:
             raise StoreError(f"{error}. Nothing is lost: the results are in {folder}") from None
+
+
+@dataclass(frozen=True)
+class AuditHandle:
+    """An open run that holds an audit."""
+
+    run_id: str
+    _tracker: Tracker
+
+    def log(self, metrics: Mapping[str, float], folder: Path) -> None:
+        """Log figures under names that MLflow takes (`metric_name`), and every file of `folder`. Raises StoreError."""
+        self._tracker._send(self.run_id, RunLog(dict(metrics)))
+        self._tracker._call(self._tracker._client.log_artifacts, self.run_id, str(folder), "audit")
 
 
 def _is_remote(uri: str) -> bool:

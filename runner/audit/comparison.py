@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
 
-from adapters.formulas import Formula
+from adapters.formulas import Bounds, Formula
 from adapters.schema import JudgeCard, Question, Record, Score, Verdict
 from runner.audit.findings import (
     PEOPLE,
@@ -30,11 +30,14 @@ from runner.audit.findings import (
     Word,
 )
 from runner.audit.matching import SIMILAR, matched
-from runner.audit.parts import AGREES, Evidence, Parts, applied, parts
+from runner.audit.parts import AGREES, Evidence, Parts, applied, parts, same_evidence
 from runner.definitions import differences
 from runner.stats import difference
 
 THRESHOLD = 0.5
+DETAILED = 1_000
+"""Records of each question, those of the largest spread, that are kept with claims and parts; of the others, the values
+only."""
 
 Scores = Mapping[str, Mapping[str, Score]]
 """Scores by key of the definition, then by question id."""
@@ -58,7 +61,10 @@ def audit(
     notes: Sequence[str] = (),
 ) -> Audit:
     """Lay the scores of `subjects` side by side. questions and records run in parallel; systems: by question id, where
-    several systems answered. people: verdicts beside those of the definitions, or in their place where there are none.
+    several systems answered. people: verdicts beside those of the definitions.
+
+    Without any score, each formula is applied to the verdicts of people: what a definition would say if its judge
+    agreed with them on every unit.
     """
     groups: dict[str, list[Subject]] = {}
     for subject in subjects:
@@ -103,29 +109,65 @@ class _Table:
 
     def group(self, asks: str, subjects: Sequence[Subject], scores: Scores) -> Group:
         """One question asked, with all that is found about it."""
+        people = self._of_people(subjects)
+        if not any(scores.get(subject.key) for subject in subjects):
+            return self._on_people(asks, subjects, people)
         own, odd = _own_sources(subjects, scores)
-        sources = [*own.values(), *self._of_people(subjects)]
-        pairs = list(combinations(subjects, 2))
+        sources = [*own.values(), *people.values()]
         found = {
             (left.key, right.key): self._parts(left, own[left.key], right, own[right.key])
-            for left, right in pairs
+            for left, right in combinations(subjects, 2)
             if _why_not(left, right) is None
         }
         return Group(
             asks=asks,
             rows=tuple(self._row(subject, scores.get(subject.key, {})) for subject in subjects),
-            pairs=tuple(self._pair(left, right, scores, found.get((left.key, right.key), {})) for left, right in pairs),
+            pairs=tuple(self._pairs(subjects, scores, found)),
             crosses=tuple(self._crosses(subjects, own, sources)),
-            views=tuple(self._views(subjects, scores, sources, found)),
+            views=tuple(self._views(subjects, scores, sources, {}, found)),
             hazards=(*_hazards(subjects, scores), *odd),
         )
 
-    def _of_people(self, subjects: Sequence[Subject]) -> Iterable[_Source]:
+    def _on_people(self, asks: str, subjects: Sequence[Subject], people: Mapping[str, _Source]) -> Group:
+        """What each formula makes of the verdicts of people, in the place of scores."""
+        readers = {s.key: s for s in subjects if s.formula and s.formula.units in people}
+        read = {key: _read(subject, people) for key, subject in readers.items()}
+        scores = {
+            key: {id: Score(id, key, "", bounds.middle) for id, bounds in by_id.items()} for key, by_id in read.items()
+        }
+        found = {
+            (left.key, right.key): {
+                id: same_evidence(bounds, read[right.key][id], units)
+                for id, (bounds, units) in _counted(left, read, people)
+            }
+            for left, right in combinations(readers.values(), 2)
+            if _why_not(left, right) is None
+        }
+        return Group(
+            asks=asks,
+            rows=tuple(self._row(subject, scores.get(subject.key, {})) for subject in subjects),
+            pairs=tuple(self._pairs(subjects, scores, found)),
+            crosses=tuple(_cross(source, readers.values(), read) for source in people.values() if source.evidence),
+            views=tuple(self._views(subjects, scores, [*people.values()], readers, found)),
+            hazards=(),
+        )
+
+    def _pairs(
+        self,
+        subjects: Sequence[Subject],
+        scores: Scores,
+        found: Mapping[tuple[str, str], Mapping[str, Parts]],
+    ) -> Iterable[Pair]:
+        for left, right in combinations(subjects, 2):
+            yield self._pair(left, right, scores, found.get((left.key, right.key), {}))
+
+    def _of_people(self, subjects: Sequence[Subject]) -> dict[str, _Source]:
         units = {subject.formula.units for subject in subjects if subject.formula}
-        for kind, by_id in self.people.items():
-            if kind in units:
-                found = {id: Evidence(PEOPLE, verdicts) for id, verdicts in by_id.items() if verdicts}
-                yield _Source(PEOPLE, kind, None, found)
+        return {
+            kind: _Source(PEOPLE, kind, None, {id: Evidence(PEOPLE, found) for id, found in by_id.items() if found})
+            for kind, by_id in self.people.items()
+            if kind in units
+        }
 
     def _row(self, subject: Subject, scores: Mapping[str, Score]) -> Row:
         values = [score.value for score in scores.values() if score.value is not None]
@@ -146,6 +188,9 @@ class _Table:
             not_applicable=sum(score.status == "not_applicable" for score in scores.values()),
             below=sum(subject.share(value) < self.threshold for value in values),
             first_failure=failed[0].reason if failed else None,
+            id=subject.id,
+            units=subject.formula.units if subject.formula else None,
+            credits=dict(subject.formula.words) if subject.formula else {},
         )
 
     def _pair(self, left: Subject, right: Subject, scores: Scores, found: Mapping[str, Parts]) -> Pair:
@@ -253,44 +298,100 @@ class _Table:
         subjects: Sequence[Subject],
         scores: Scores,
         sources: Sequence[_Source],
+        readers: Mapping[str, Subject],
         found: Mapping[tuple[str, str], Mapping[str, Parts]],
     ) -> Iterable[View]:
-        by_key = {subject.key: subject for subject in subjects}
+        """All records; those of the largest spread in detail. readers: see _claims."""
+        spreads: dict[str, float] = {}
+        for id in self.questions:
+            shares = [
+                subject.share(value)
+                for subject in subjects
+                if id in scores.get(subject.key, {}) and (value := scores[subject.key][id].value) is not None
+            ]
+            spreads[id] = max(shares) - min(shares) if shares else 0.0
+        detailed = set(sorted(spreads, key=lambda id: -spreads[id])[:DETAILED])
         for id, question in self.questions.items():
             mine = {subject.key: scores[subject.key][id] for subject in subjects if id in scores.get(subject.key, {})}
-            shares = [by_key[key].share(score.value) for key, score in mine.items() if score.value is not None]
+            shown = id in detailed
             yield View(
                 id=id,
-                question=question.text,
-                answer=self.answers.get(id),
+                question=question.text if shown else None,
+                answer=self.answers.get(id) if shown else None,
                 system=self.systems.get(id),
                 values={key: score.value for key, score in mine.items()},
                 reasons={key: score.reason for key, score in mine.items() if score.value is None and score.reason},
-                claims=tuple(self._claims(id, sources)),
-                parts={f"{left} | {right}": by_id[id] for (left, right), by_id in found.items() if id in by_id},
-                spread=max(shares) - min(shares) if shares else 0.0,
+                claims=tuple(self._claims(id, sources, readers)) if shown else (),
+                parts={f"{left} | {right}": by_id[id] for (left, right), by_id in found.items() if id in by_id}
+                if shown
+                else {},
+                spread=spreads[id],
+                detailed=shown,
             )
 
-    def _claims(self, id: str, sources: Sequence[_Source]) -> Iterable[Claim]:
+    def _claims(self, id: str, sources: Sequence[_Source], readers: Mapping[str, Subject]) -> Iterable[Claim]:
         """The units of all sources, those that are alike in one row: each source's are matched to the rows there are,
-        and what has no counterpart makes a new row."""
+        and what has no counterpart makes a new row. readers: definitions whose formulas read the verdicts of people."""
         kinds: dict[str, list[tuple[Verdict, dict[str, Word]]]] = {}
         for source in sources:
             if id not in source.evidence:
                 continue
             rows = kinds.setdefault(source.units, [])
             verdicts = source.evidence[id].verdicts
-            to = matched(verdicts, [verdict for verdict, _ in rows], self.similar)
+            to = matched(verdicts, [verdict for verdict, _ in rows], self.similar) if rows else {}
             for place, verdict in enumerate(verdicts):
                 credit = source.formula.own(verdict) if source.formula else None
-                word = Word(verdict.unit, verdict.native, verdict.ours, verdict.reason, credit)
+                words = {source.name: _word(verdict, credit)}
+                for key, reader in readers.items():
+                    if reader.formula and reader.formula.units == source.units:
+                        words[key] = _word(verdict, reader.formula.credit(verdict.ours).middle)
                 if place in to:
-                    rows[to[place]][1][source.name] = word
+                    rows[to[place]][1].update(words)
                 else:
-                    rows.append((verdict, {source.name: word}))
+                    rows.append((verdict, words))
         for units, found in kinds.items():
             for verdict, words in found:
                 yield Claim(verdict.unit, units, words)
+
+
+def _word(verdict: Verdict, credit: float | None) -> Word:
+    return Word(verdict.unit, verdict.native, verdict.ours, verdict.reason, credit)
+
+
+def _read(subject: Subject, people: Mapping[str, _Source]) -> dict[str, Bounds]:
+    """The formula on the verdicts of people, by question id. The same words in the same order are computed once."""
+    assert subject.judged
+    known: dict[tuple[str | None, ...], Bounds] = {}
+    found = {}
+    for id, evidence in people[subject.judged.formula.units].evidence.items():
+        words = tuple(verdict.ours for verdict in evidence.verdicts)
+        if words not in known:
+            known[words] = applied(subject.judged, evidence)
+        found[id] = known[words]
+    return found
+
+
+def _counted(
+    subject: Subject, read: Mapping[str, Mapping[str, Bounds]], people: Mapping[str, _Source]
+) -> Iterable[tuple[str, tuple[Bounds, int]]]:
+    assert subject.formula
+    evidence = people[subject.formula.units].evidence
+    return ((id, (bounds, len(evidence[id].verdicts))) for id, bounds in read[subject.key].items())
+
+
+def _cross(people: _Source, readers: Iterable[Subject], read: Mapping[str, Mapping[str, Bounds]]) -> Cross:
+    """The one row of the cross table that the verdicts of people make."""
+    counting = [reader.key for reader in readers if reader.formula and reader.formula.units == people.units]
+    low, high = (tuple(fmean(bounds[side] for bounds in read[key].values()) for key in counting) for side in (0, 1))
+    return Cross(
+        units=people.units,
+        sources=(PEOPLE,),
+        formulas=tuple(counting),
+        n=len(people.evidence),
+        cells=(tuple((least + most) / 2 for least, most in zip(low, high, strict=True)),),
+        low=(low,),
+        high=(high,),
+    )
 
 
 def _own_sources(subjects: Sequence[Subject], scores: Scores) -> tuple[dict[str, _Source], list[Hazard]]:
@@ -341,6 +442,8 @@ def _why(found: Iterable[Parts]) -> Why:
 
     return Why(
         n=len(every),
+        left=mean(lambda part: part.cross[0][0]),
+        right=mean(lambda part: part.cross[1][1]),
         difference=mean(lambda part: part.cross[0][0] - part.cross[1][1]),
         claims=mean(lambda part: part.claims),
         verdicts=mean(lambda part: part.verdicts),

@@ -38,15 +38,21 @@ class Subject:
 
     def share(self, value: float) -> float:
         """A value as a share of the range, 1 = best."""
-        low, high = self.range
-        share = (value - low) / (high - low)
-        return share if self.direction == "higher" else 1 - share
+        return _share(value, self.range, self.direction)
+
+
+def _share(value: float, range: tuple[float, float], direction: str) -> float:
+    low, high = range
+    share = (value - low) / (high - low)
+    return share if direction == "higher" else 1 - share
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One definition over all records. mean is over the n records with a value, low and high its 95% bootstrap interval
-    over records; below: how many of them are under the threshold. first_failure: why the first failed one failed."""
+    over records; below: how many of them are under the threshold. first_failure: why the first failed one failed.
+    id: the definition without its parameters. units: what its formula counts, and credits: what it counts for each of
+    our words; None and empty where its value does not come from verdicts on units."""
 
     definition: str
     framework: str
@@ -62,6 +68,13 @@ class Row:
     not_applicable: int
     below: int
     first_failure: str | None
+    id: str
+    units: str | None
+    credits: Mapping[str, float]
+
+    def share(self, value: float) -> float:
+        """A value of it as a share of the range, 1 = best."""
+        return _share(value, self.range, self.direction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +99,12 @@ class Why:
 
     claims + verdicts + formula = difference, the mean difference over these records. matched, only_left, only_right,
     undetermined: sums over the records (see Parts). slack: how far formula may be off for the undetermined ones.
+    left, right: the two means over these records, by the formulas.
     """
 
     n: int
+    left: float
+    right: float
     difference: float
     claims: float
     verdicts: float
@@ -166,10 +182,14 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One record: each definition's value (None with a reason), the claims side by side, and why each pair differs."""
+    """One record: each definition's value (None with a reason), the claims side by side, and why each pair differs.
+
+    spread: the largest difference between two definitions, as shares of their ranges. Where there are many records,
+    only those of the largest spread are detailed: the others have no texts, claims and parts.
+    """
 
     id: str
-    question: str
+    question: str | None
     answer: str | None
     system: str | None
     values: Mapping[str, float | None]
@@ -177,6 +197,7 @@ class View:
     claims: tuple[Claim, ...]
     parts: Mapping[str, Parts]
     spread: float
+    detailed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,9 +235,9 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """How a library computes the measure. call: as its user writes it. same_as: the reading that it equals; None = none.
-    mean: what it gave when it was called on these rankings, with its version; None = it is not installed, or takes no
-    such input, and source is its documentation."""
+    """How a library computes the measure. call: as its user writes it. same_as: the reading that it equals, if any.
+    mean: what it gave when it was called on these rankings, over the n to which it gave a number, with its version;
+    None = it is not installed, or takes no such input, and source is its documentation."""
 
     library: str
     version: str | None
@@ -225,6 +246,7 @@ class Convention:
     same_as: str | None
     mean: float | None
     source: str
+    n: int = 0
 
 
 @dataclass(frozen=True, slots=True)

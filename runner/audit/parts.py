@@ -144,3 +144,20 @@ def parts(
         undetermined=sum(count for _, count in crossed),
         slack=sum(bound.high - bound.low for bound, _ in crossed) / 4,
     )
+
+
+def same_evidence(left: Bounds, right: Bounds, units: int) -> Parts:
+    """The parts where both formulas looked at the same verdicts, on so many units: all is the formula's. left, right:
+    the values that they gave."""
+    one, other = left.middle, right.middle
+    return Parts(
+        claims=0.0,
+        verdicts=0.0,
+        formula=one - other,
+        cross=((one, other), (one, other)),
+        matched=units,
+        only_left=0,
+        only_right=0,
+        undetermined=0,
+        slack=(left.high - left.low + right.high - right.low) / 2,
+    )

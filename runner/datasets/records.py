@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -112,19 +112,29 @@ def _near_name(doc_id: str) -> str:
     return re.sub(r"\.(md|txt)$", "", normalize("NFC", doc_id).strip().casefold())
 
 
-def parse_line(raw: bytes) -> tuple[dict[str, Any] | None, list[str]]:
-    """The object on a line of JSONL, None where there is none, and what is wrong with the line."""
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is not a number in JSON; write null or leave the field out")
+
+
+def parse_json(raw: bytes, constant: Callable[[str], Any] = _refuse) -> tuple[Any, list[str]]:
+    """What JSON in UTF-8 holds, and each key that stands twice in one object. constant: what NaN and the infinities,
+    which JSON does not have, are read as. Raises UnicodeDecodeError, JSONDecodeError, RecursionError, and ValueError
+    from `constant`."""
     twice: list[str] = []
 
     def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        twice.extend(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
-        return dict(pairs)
+        fields = dict(pairs)
+        if len(fields) < len(pairs):
+            twice.extend(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
+        return fields
 
-    def refuse(word: str) -> None:
-        raise ValueError(f"{word} is not a number in JSON; write null or leave the field out")
+    return json.loads(raw.decode("utf-8-sig"), object_pairs_hook=mapping, parse_constant=constant), twice
 
+
+def parse_line(raw: bytes, constant: Callable[[str], Any] = _refuse) -> tuple[dict[str, Any] | None, list[str]]:
+    """The object on a line of JSONL, None where there is none, and what is wrong with the line."""
     try:
-        fields = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=mapping, parse_constant=refuse)
+        fields, twice = parse_json(raw, constant)
     except UnicodeDecodeError as error:
         return None, [f"byte 0x{raw[error.start]:02x} at position {error.start} is not UTF-8; save the file as UTF-8"]
     except json.JSONDecodeError as error:

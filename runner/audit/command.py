@@ -1,0 +1,174 @@
+"""`paribus audit`: what a person asks for, from input to files, table and tracking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from runner import console
+from runner.app import composed
+from runner.audit import files, material, scored, terminal
+from runner.audit.comparison import THRESHOLD, audit
+from runner.audit.findings import Audit, Family
+from runner.audit.matching import SIMILAR
+from runner.config import Tracking
+from runner.definitions import specs
+from runner.errors import ConfigError, DataError, StoreError
+from runner.results import RECORDING, SUMMARY
+
+OVERRIDES = ("judge", "tracking", "metrics", "hydra")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a person wants audited.
+
+    files: finished answers, in anybody's columns, or a result folder. runs: tracked runs or result folders; several
+    are several systems. columns: our field -> theirs. definitions: ids, each followed by its parameters (`k=3`); empty
+    = those of metrics=audit, or those that the runs have. formulas_only: no judge is asked, formulas are applied to
+    the verdicts there are. versions: requirements of one package. ranking, relevant, call_libraries: see
+    runner.audit.rankings.
+    out: where files go; None = a new folder below tracking.folder.
+    """
+
+    files: tuple[Path, ...] = ()
+    runs: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+    definitions: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    formulas_only: bool = False
+    versions: tuple[str, ...] = ()
+    ranking: str | None = None
+    relevant: int | None = None
+    call_libraries: bool = False
+    threshold: float = THRESHOLD
+    similar: float = SIMILAR
+    out: Path | None = None
+
+
+def is_override(word: str) -> bool:
+    """Whether a word of the command line is meant for Hydra and not a file, a column or a parameter."""
+    head = word.lstrip("+~").partition("=")[0].partition(".")[0].partition("/")[0]
+    return word.startswith("--config-dir") or ("=" in word and head in OVERRIDES)
+
+
+def columns(words: Sequence[str]) -> dict[str, str]:
+    """`ours=theirs`, as a mapping; an empty `theirs` leaves a field out. Raises ConfigError."""
+    found: dict[str, str] = {}
+    for word in words:
+        ours, equals, theirs = word.partition("=")
+        if not equals or not ours:
+            raise ConfigError(f"--columns {word}: write it as question=user_query, our name first")
+        if found.setdefault(ours, theirs) != theirs:
+            raise ConfigError(f"--columns names {ours} twice; keep one")
+    return found
+
+
+def run(asked: Asked) -> bool:
+    """Audit, write the files, track them and print the table; whether anything could be said. Raises ParibusError."""
+    _refuse_unclear(asked)
+    plain = composed(["metrics=audit", *asked.overrides])
+    tracking = Tracking(**plain["tracking"])
+    folder = asked.out or tracking.root / "audits" / datetime.now(UTC).strftime("%Y%m%dT%H%M%S-%f")
+    found = _found(asked, plain, tracking, folder)
+    at_a_glance = asked.ranking is not None
+    written = files.write(found, folder) if asked.out or not at_a_glance else []
+    if tracking.enabled and not at_a_glance:
+        from runner.audit.tracked import track
+
+        try:
+            run_id, ui = track(found, folder, tracking)
+        except StoreError as error:
+            raise StoreError(f"{error}. Nothing is lost: the audit is in {folder}") from None
+        console.note(f"MLflow run {run_id}; {ui}")
+    terminal.show(found, written)
+    return bool(found.families) or any(row.n for group in found.groups for row in group.rows)
+
+
+def _refuse_unclear(asked: Asked) -> None:
+    for name, value in (("--threshold", asked.threshold), ("--similar", asked.similar)):
+        if not 0 < value <= 1:
+            raise ConfigError(f"{name} {value:g} must be above 0 and at most 1")
+    if len(asked.files) > 1:
+        raise ConfigError(
+            f"audit takes one file of answers, got {', '.join(map(str, asked.files))}; several systems go into one "
+            "file with a column `system`"
+        )
+    if asked.relevant is not None and asked.ranking is None:
+        raise ConfigError("--relevant belongs to --ranking")
+    inputs = [
+        name for name, given in (("a file", asked.files), ("--run", asked.runs), ("--ranking", asked.ranking)) if given
+    ]
+    if len(inputs) > 1:
+        raise ConfigError(f"audit takes one input, got {' and '.join(inputs)}")
+    if not inputs and not asked.versions:
+        raise ConfigError(
+            "audit needs a file of answers, --run, --ranking or --versions; `paribus audit --help` shows each"
+        )
+    if asked.columns and not asked.files:
+        raise ConfigError("--columns is for a file of answers")
+    if asked.formulas_only and asked.ranking:
+        raise ConfigError("--ranking asks no judge in any case; leave --formulas-only out")
+
+
+def _found(asked: Asked, plain: Mapping[str, Any], tracking: Tracking, folder: Path) -> Audit:
+    from runner.audit import rankings
+
+    if asked.ranking is not None:
+        try:
+            question, record = rankings.ranking(asked.ranking, asked.relevant)
+        except ValueError as error:
+            raise ConfigError(f"--ranking: {error}") from None
+        return audit(
+            [],
+            [question],
+            [record],
+            {},
+            source=asked.ranking,
+            families=rankings.families([question], [record], call_libraries=asked.call_libraries),
+        )
+    given = _material(asked, tracking)
+    named = specs(asked.definitions, sum("=" not in word for word in asked.definitions)) if asked.definitions else []
+    anew = bool(named) or any(word.lstrip("+~").startswith(("judge", "metrics")) for word in asked.overrides)
+    kept = asked.formulas_only or (not anew and any(card["calls"] != "0" for card in given.cards.values()))
+    if kept and given.clash:
+        raise DataError(
+            f"{given.clash}; audit them one by one, or score them anew with one judge: --definitions ID ..."
+        )
+    listed = plain["metrics"]["definitions"]
+    if asked.formulas_only:
+        found = scored.formulas_only(named, listed, given)
+    elif kept:
+        found = scored.stored(given)
+    else:
+        found = scored.measured(named or listed, plain["judge"], given, folder / RECORDING)
+    labelled = any(question.relevant for question in given.questions)
+    families: tuple[Family, ...] = (
+        rankings.families(given.questions, given.records, call_libraries=asked.call_libraries) if labelled else ()
+    )
+    return audit(
+        found.subjects,
+        given.questions,
+        given.records,
+        found.scores,
+        source=given.source,
+        people=given.people,
+        systems=given.systems,
+        judge=found.judge,
+        threshold=asked.threshold,
+        similar=asked.similar,
+        families=families,
+        notes=(*given.notes, *found.notes),
+    )
+
+
+def _material(asked: Asked, tracking: Tracking) -> material.Material:
+    if asked.runs:
+        return material.of_runs(asked.runs, tracking)
+    (path,) = asked.files
+    if (path / SUMMARY).is_file():
+        return material.of_runs([str(path)], tracking)
+    return material.of_file(path, asked.columns)
