@@ -118,7 +118,7 @@ def _plainly(kind: type) -> dict[str, Any]:
 
 @cache
 def _unclear() -> str:
-    """DeepEval's third word, as its schema has it: borderline, and idk up to some 4.2."""
+    """DeepEval's third word, as its schema has it: borderline, and idk in 4.2.0 and earlier."""
     (schemas,) = framework("deepeval", "deepeval.metrics.faithfulness.schema")
     return "idk" if '"idk"' in schema_text(schemas.Verdicts) else "borderline"
 
@@ -129,8 +129,8 @@ def _hallucination_turned() -> None:
     found = installed_version("deepeval")
     if tuple(map(int, re.findall(r"\d+", found)[:2])) < (4, 2):
         raise Unavailable(
-            f"in deepeval {found} it is the share of contradicted chunks, lower is better; this definition is that of "
-            "deepeval 4.2 and later, 1 minus that share"
+            f"before deepeval 4.2 (here: {found}) it is the share of contradicted chunks, lower is better; this "
+            "definition is 1 minus that share"
         )
 
 

@@ -209,7 +209,7 @@ def _from_judge(
     from runner.component import build
     from runner.config import usable_judge
     from runner.drift import graded_again
-    from runner.scoring import score
+    from runner.scoring import score, warnings
 
     plain = composed(["metrics=faithfulness", *overrides])
     judge = usable_judge(build(plain["judge"], Judge, "judge"))  # type: ignore[type-abstract]
@@ -220,7 +220,7 @@ def _from_judge(
     scores = score(scorers, questions, records, judge, recording=recording, tell=console.note)
     if judge.spent:
         notes.append(f"judge.{judge.spent}: the scores that are missing count as failed")
-    notes += judge.warnings(None)
+    notes += warnings(judge, scorers)
     by_key: dict[str, dict[str, Score]] = {}
     for each in scores:
         by_key.setdefault(each.definition, {})[each.question_id] = each

@@ -238,8 +238,8 @@ def _broken(text: str, width: int) -> list[str]:
 def _svg(height: float, title: str, marks: Sequence[str], width: float = WIDTH) -> str:
     told = _text(title)
     return (
-        f'<svg class="chart" role="img" aria-label="{told}" viewBox="0 0 {width:g} {height:g}" '
-        f'xmlns="http://www.w3.org/2000/svg"><title>{told}</title>{"".join(marks)}</svg>'
+        f'<svg class="chart" role="img" aria-label="{told}" viewBox="0 0 {width:g} {height:g}">'
+        f"<title>{told}</title>{''.join(marks)}</svg>"
     )
 
 

@@ -41,7 +41,8 @@ examples: paribus judge align human.jsonl judge=openai judge.model=qwen2.5:7b-in
 the format of human.jsonl, and what the figures mean: docs/judges.md
 """
 AUDIT = """\
-examples: paribus audit answers.jsonl judge=openai judge.model=qwen2.5:7b-instruct
+examples: paribus audit --example
+          paribus audit answers.jsonl judge=openai judge.model=qwen2.5:7b-instruct
           paribus audit answers.csv --columns question=user_query answer=bot_reply
           paribus audit --run latest --definitions ragas/faithfulness deepeval/faithfulness
           paribus audit human.jsonl --formulas-only
@@ -119,6 +120,9 @@ def _audit_arguments(command: argparse.ArgumentParser) -> None:
         "--formulas-only", action="store_true", help="ask no judge: apply every formula to the verdicts there are"
     )
     command.add_argument("--versions", nargs="+", metavar="PACKAGE==VERSION", help="compare versions of a package")
+    command.add_argument(
+        "--example", action="store_true", help="audit one answer that people judged; no model, no network"
+    )
     command.add_argument(
         "--ranking", metavar="MARKS", help="one ranking, best first: . not relevant, R or 1-9, ? unjudged"
     )
@@ -297,6 +301,7 @@ def _audited(options: argparse.Namespace, rest: list[str]) -> int:
         overrides=overrides,
         formulas_only=options.formulas_only,
         versions=named(options.versions),
+        example=options.example,
         ranking=options.ranking,
         relevant=options.relevant,
         call_libraries=options.call_libraries,
@@ -391,7 +396,7 @@ _COMMANDS = {
     ),
     "audit": (
         "show why scores of one name differ: other claims, other verdicts, or another formula",
-        "paribus audit [ANSWERS | --run RUN ...] [OPTIONS] [OVERRIDE ...]",
+        "paribus audit [ANSWERS | --run RUN ... | --example | --ranking MARKS] [OPTIONS] [OVERRIDE ...]",
         AUDIT,
     ),
     "judge": ("show how far a judge agrees with people", "paribus judge ACTION ...", JUDGE),

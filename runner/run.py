@@ -14,9 +14,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from adapters.base import JudgedScorer
 from adapters.client import Asking, Used
-from adapters.judges.vectors import WARNING as WITHOUT_MEANING
 from adapters.recording import RecordingError
 from runner import __version__, console, pipeline, results
 from runner.component import Component
@@ -26,7 +24,7 @@ from runner.errors import ComponentError
 from runner.progress import Progress
 from runner.record import recording_file, replay
 from runner.results import Mean, RunResult, Usage, usage
-from runner.scoring import failures, score
+from runner.scoring import failures, score, warnings
 from runner.store import StageStore
 
 if TYPE_CHECKING:
@@ -259,9 +257,7 @@ def _unkept(asking: Mapping[str, Asking]) -> list[str]:
 
 def _judge_notes(built: Experiment, result: RunResult) -> list[str]:
     model = getattr(built.generator, "model", None)
-    embeds = any(isinstance(scorer, JudgedScorer) and scorer.embeds for scorer in built.metrics.scorers())
-    warnings = built.judge.warnings(model if isinstance(model, str) else None)
-    notes = [told for told in warnings if embeds or told != WITHOUT_MEANING]
+    notes = warnings(built.judge, built.metrics.scorers(), model if isinstance(model, str) else None)
     for key, failed in failures(result.scores).items():
         of = len(result.questions)
         notes.append(f"{key}: {len(failed)} of {of} failed; the first: {failed[0].question_id}: {failed[0].reason}")

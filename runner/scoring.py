@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from adapters.base import JudgedScorer, Scorer, Unavailable
 from adapters.bench import Bench
 from adapters.judge import Judge
+from adapters.judges.vectors import WARNING as WITHOUT_MEANING
 from adapters.recording import Recorder
 from adapters.schema import Question, Record, Score
 from runner.progress import Progress
@@ -207,6 +208,13 @@ def in_own_loop(work: Coroutine[Any, Any, T]) -> T:
     if isinstance(end, BaseException):
         raise end
     return end
+
+
+def warnings(judge: Judge, scorers: Sequence[Scorer | JudgedScorer], generator: str | None = None) -> list[str]:
+    """What a reader of these scores should know of the judge; see Judge.warnings. Vectors without meaning are told of
+    only where a definition uses them."""
+    embeds = any(isinstance(scorer, JudgedScorer) and scorer.embeds for scorer in scorers)
+    return [told for told in judge.warnings(generator) if embeds or told != WITHOUT_MEANING]
 
 
 def failures(scores: Iterable[Score]) -> dict[str, list[Score]]:

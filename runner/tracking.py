@@ -31,7 +31,7 @@ from urllib.request import url2pathname
 from adapters.schema import from_json
 from runner.config import Tracking, Trial, redacted
 from runner.drift import Standing
-from runner.errors import ParibusError, StoreError
+from runner.errors import DataError, ParibusError, StoreError
 from runner.results import SUMMARY, RunResult
 from runner.run_log import (
     NAME_LIMIT,
@@ -215,7 +215,7 @@ class Tracker:
         """The result folder of the run with this id or, of several with this name, the newest: where it was written,
         or, where that is gone or on another machine, a copy of its artifacts in a temporary folder.
 
-        Raises StoreError where there is no such run, or it left no results.
+        Raises DataError where there is no such run, StoreError where it left no results.
         """
         if re.fullmatch("[0-9a-f]{32}", name):
             run = self._call(self._client.get_run, name)
@@ -226,7 +226,7 @@ class Tracker:
                 self._client.search_runs, [self._experiment_id], query, max_results=1, order_by=["start_time DESC"]
             )
             if not found:
-                raise StoreError(
+                raise DataError(
                     f"{name!r} is no result folder, and {self._where} has no run of that id or name in the experiment "
                     f"{self._settings.experiment!r}"
                 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,12 @@ from runner.errors import ConfigError, DataError, StoreError
 from runner.results import RECORDING, SUMMARY
 
 OVERRIDES = ("judge", "tracking", "metrics", "hydra")
+EXAMPLE = Path(__file__).parents[1] / "sample" / "router.jsonl"
+"""One answer of five claims with the verdicts of people: three supported, one contradicted, one in no chunk."""
+EXAMPLE_DEFINITIONS = (
+    *("ragas/faithfulness", "deepeval/faithfulness"),
+    *("deepeval/faithfulness", "penalize_ambiguous_claims=true", "trulens/groundedness", "splitter=llm"),
+)
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,7 @@ class Asked:
     are several systems. columns: our field -> theirs. definitions: ids, each followed by its parameters (`k=3`); empty
     = those of metrics=audit, or those that the runs have. formulas_only: no judge is asked, formulas are applied to
     the verdicts there are. versions: requirements of one package. ranking, relevant, call_libraries: see
-    runner.audit.rankings.
+    runner.audit.rankings. example: the answer in EXAMPLE, judged by people.
     out: where files go; None = a new folder below tracking.folder.
     """
 
@@ -41,6 +47,7 @@ class Asked:
     overrides: tuple[str, ...] = ()
     formulas_only: bool = False
     versions: tuple[str, ...] = ()
+    example: bool = False
     ranking: str | None = None
     relevant: int | None = None
     call_libraries: bool = False
@@ -70,9 +77,14 @@ def columns(words: Sequence[str]) -> dict[str, str]:
 def run(asked: Asked) -> bool:
     """Audit, write the files, track them and print the table; whether anything could be said. Raises ParibusError."""
     _refuse_unclear(asked)
+    if asked.example:
+        named = asked.definitions or (() if asked.formulas_only else EXAMPLE_DEFINITIONS)
+        asked = replace(asked, files=(EXAMPLE,), definitions=named, overrides=("judge=labels", *asked.overrides))
     plain = composed(["metrics=audit", *asked.overrides])
     tracking = Tracking(**plain["tracking"])
     folder = asked.out or tracking.root / "audits" / datetime.now(UTC).strftime("%Y%m%dT%H%M%S-%f")
+    if asked.versions:
+        return _versions(asked, plain, tracking, folder)
     found = _found(asked, plain, tracking, folder)
     at_a_glance = asked.ranking is not None
     written = files.write(found, folder) if asked.out or not at_a_glance else []
@@ -100,7 +112,14 @@ def _refuse_unclear(asked: Asked) -> None:
     if asked.relevant is not None and asked.ranking is None:
         raise ConfigError("--relevant belongs to --ranking")
     inputs = [
-        name for name, given in (("a file", asked.files), ("--run", asked.runs), ("--ranking", asked.ranking)) if given
+        name
+        for name, given in (
+            ("a file", asked.files),
+            ("--run", asked.runs),
+            ("--ranking", asked.ranking),
+            ("--example", asked.example),
+        )
+        if given
     ]
     if len(inputs) > 1:
         raise ConfigError(f"audit takes one input, got {' and '.join(inputs)}")
@@ -112,6 +131,8 @@ def _refuse_unclear(asked: Asked) -> None:
         raise ConfigError("--columns is for a file of answers")
     if asked.formulas_only and asked.ranking:
         raise ConfigError("--ranking asks no judge in any case; leave --formulas-only out")
+    if asked.versions and (asked.formulas_only or asked.ranking or asked.example):
+        raise ConfigError("--versions goes together with a file of answers or --run, or stands alone")
 
 
 def _found(asked: Asked, plain: Mapping[str, Any], tracking: Tracking, folder: Path) -> Audit:
@@ -131,7 +152,7 @@ def _found(asked: Asked, plain: Mapping[str, Any], tracking: Tracking, folder: P
             families=rankings.families([question], [record], call_libraries=asked.call_libraries),
         )
     given = _material(asked, tracking)
-    named = specs(asked.definitions, sum("=" not in word for word in asked.definitions)) if asked.definitions else []
+    named = _named(asked)
     anew = bool(named) or any(word.lstrip("+~").startswith(("judge", "metrics")) for word in asked.overrides)
     kept = asked.formulas_only or (not anew and any(card["calls"] != "0" for card in given.cards.values()))
     if kept and given.clash:
@@ -144,7 +165,8 @@ def _found(asked: Asked, plain: Mapping[str, Any], tracking: Tracking, folder: P
     elif kept:
         found = scored.stored(given)
     else:
-        found = scored.measured(named or listed, plain["judge"], given, folder / RECORDING)
+        chosen = scored.scorers(named or listed)
+        found = scored.measured(chosen, scored.judge_for(chosen, plain["judge"]), given, folder / RECORDING)
     labelled = any(question.relevant for question in given.questions)
     families: tuple[Family, ...] = (
         rankings.families(given.questions, given.records, call_libraries=asked.call_libraries) if labelled else ()
@@ -163,6 +185,30 @@ def _found(asked: Asked, plain: Mapping[str, Any], tracking: Tracking, folder: P
         families=families,
         notes=(*given.notes, *found.notes),
     )
+
+
+def _versions(asked: Asked, plain: Mapping[str, Any], tracking: Tracking, folder: Path) -> bool:
+    """Compare versions of a package: cards and prompts, and the scores of the answers where some are given."""
+    from runner.audit import versions
+
+    given = _material(asked, tracking) if asked.files or asked.runs else None
+    found = versions.compare_versions(
+        asked.versions,
+        _named(asked),
+        questions=given.questions if given else (),
+        records=given.records if given else (),
+        judge=plain["judge"] if given else None,
+        source=given.source if given else "",
+        systems=given.systems if given else None,
+        threshold=asked.threshold,
+        similar=asked.similar,
+    )
+    versions.show(found, versions.write(found, folder))
+    return True
+
+
+def _named(asked: Asked) -> list[dict[str, Any]]:
+    return specs(asked.definitions, sum("=" not in word for word in asked.definitions)) if asked.definitions else []
 
 
 def _material(asked: Asked, tracking: Tracking) -> material.Material:

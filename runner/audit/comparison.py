@@ -186,7 +186,7 @@ class _Table:
             n=len(values),
             failed=len(failed),
             not_applicable=sum(score.status == "not_applicable" for score in scores.values()),
-            below=sum(subject.share(value) < self.threshold for value in values),
+            below=sum(not self._good(subject.share(value)) for value in values),
             first_failure=failed[0].reason if failed else None,
             id=subject.id,
             units=subject.formula.units if subject.formula else None,
@@ -199,7 +199,7 @@ class _Table:
         x, y = [one[id] for id in both], [other[id] for id in both]
         apart = [a - b for a, b in zip(x, y, strict=True)]
         spread = difference(apart) if apart else None
-        sides = [(a >= self.threshold) != (b >= self.threshold) for a, b in zip(x, y, strict=True)]
+        sides = [self._good(a) != self._good(b) for a, b in zip(x, y, strict=True)]
         spearman, kendall = _correlated(x, y)
         why_not = _why_not(left, right)
         if why_not is None and not found:
@@ -220,6 +220,10 @@ class _Table:
             why_not=why_not,
             paper=differences(left.card, right.card),
         )
+
+    def _good(self, share: float) -> bool:
+        """Whether a value reaches the threshold; Ragas's 0.4999999999 is 0.5."""
+        return share >= self.threshold - AGREES
 
     def _by_system(self, one: Mapping[str, float], other: Mapping[str, float], ids: Sequence[str]) -> Systems | None:
         members: dict[str, list[str]] = {}

@@ -141,13 +141,14 @@ def find(asked: Asked, folder: Path) -> Found:
     if asked.judge is None:
         return Found(editions)
     from runner.audit.material import Material
-    from runner.audit.scored import measured
+    from runner.audit.scored import judge_for, measured, scorers
 
     there = [spec for spec, found in zip(asked.definitions, editions, strict=True) if found.card]
     if not there:
         return Found(editions)
     questions, records = _read(Question, folder / QUESTIONS), _read(Record, folder / RECORDS)
-    scored = measured(there, asked.judge, Material("", questions, records))
+    chosen = scorers(there)
+    scored = measured(chosen, judge_for(chosen, asked.judge), Material("", questions, records))
     lines = [to_json(score) + "\n" for by_id in scored.scores.values() for score in by_id.values()]
     (folder / SCORES).write_text("".join(lines), encoding="utf-8", newline="\n")
     return Found(editions, scored.judge, scored.notes)

@@ -18,7 +18,7 @@ from runner.component import build
 from runner.config import usable_judge
 from runner.definitions import catalogue, entry
 from runner.errors import ConfigError, DataError
-from runner.scoring import unguarded
+from runner.scoring import unguarded, warnings
 
 Specs = Sequence[str | Mapping[str, Any]]
 
@@ -47,18 +47,22 @@ def scorers(specs: Specs) -> list[Scorer | JudgedScorer]:
     return list(found.values())
 
 
+def judge_for(chosen: Sequence[Scorer | JudgedScorer], config: Mapping[str, Any]) -> Judge | None:
+    """The judge that `config` describes, if a definition asks one. Raises ConfigError where it cannot be used."""
+    if not any(isinstance(each, JudgedScorer) for each in chosen):
+        return None
+    return usable_judge(build(config, Judge, "judge"))  # type: ignore[type-abstract]
+
+
 def measured(
-    specs: Specs, judge_config: Mapping[str, Any], material: Material, recording: Path | None = None
+    chosen: Sequence[Scorer | JudgedScorer], judge: Judge | None, material: Material, recording: Path | None = None
 ) -> Scored:
-    """The answers scored under `specs` with one judge. Raises ConfigError."""
+    """The answers scored with one judge, which must be given where a definition asks one. Raises ConfigError for its
+    frozen sample."""
     from runner.drift import graded_again
     from runner.progress import Progress
     from runner.scoring import score
 
-    chosen = scorers(specs)
-    judge = None
-    if any(isinstance(each, JudgedScorer) for each in chosen):
-        judge = usable_judge(build(judge_config, Judge, "judge"))  # type: ignore[type-abstract]
     progress = Progress("audit")
     drift = graded_again(judge, chosen, progress) if judge and judge.frozen else None
     found = score(
@@ -79,7 +83,7 @@ def measured(
     if judge:
         if judge.spent:
             notes.append(f"judge.{judge.spent}: the scores that are missing count as failed")
-        notes += judge.warnings(None)
+        notes += warnings(judge, chosen)
     subjects = [subject(each, each.definition.card()) for each in chosen]
     return Scored(*_applicable(subjects, by_key, notes), judge.card if judge else None, tuple(notes))
 

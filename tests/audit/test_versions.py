@@ -315,7 +315,8 @@ def test_what_cannot_be_installed_is_one_message_with_the_installers_last_lines(
     assert list((workplace / "other").iterdir()) == []
 
 
-@pytest.mark.skipif(not shutil.which("uv"), reason="uv is not on PATH")
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("uv"), reason="uv is not on PATH, so that pip makes all of them")
 def test_without_uv_pip_makes_it(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     monkeypatch.setattr(environments.shutil, "which", lambda *args, **kwargs: None)
