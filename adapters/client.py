@@ -19,7 +19,16 @@ from pathlib import Path
 from time import monotonic, perf_counter
 from typing import Annotated, Any, Literal, Protocol, TypeVar, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from adapters.endpoint import Embedded, Endpoint, EndpointError, EndpointSettings, Reply
 from adapters.reply_cache import CacheError, ReplyCache
@@ -37,6 +46,14 @@ that got no answer in time, of which a slow model has several at once."""
 LONGEST_WAIT = 120.0
 """Seconds that an endpoint may ask to wait between two attempts; see EndpointSettings.max_attempts."""
 MINUTE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptVector:
+    vector: list[FiniteFloat]
+
+
+_REPLY, _VECTOR = TypeAdapter(Reply), TypeAdapter(_KeptVector)
 
 
 class BudgetReached(EndpointError):
@@ -328,8 +345,8 @@ class Client:
         seconds: float | None,
     ) -> Answered:
         key = self.key(messages, options, sample)
-        if not anew and (kept := self._kept(key)):
-            return Answered(Reply(**kept), True, 0.0)
+        if not anew and (kept := self._kept(key)) is not None:
+            return Answered(self._read(_REPLY, kept), True, 0.0)
         place = (id(asyncio.get_running_loop()), anew, key)
         if place in self._in_flight:
             return Answered(await asyncio.shield(self._in_flight[place]), True, 0.0)
@@ -355,7 +372,11 @@ class Client:
         s, began = self.settings, perf_counter()
         found = Embedded([], 0)
         keys = [fingerprint(["embed", s.place, s.model, s.weights, s.options, text]) for text in texts]
-        vectors = {} if anew else {key: kept["vector"] for key in keys if (kept := self._kept(key))}
+        vectors = (
+            {}
+            if anew
+            else {key: self._read(_VECTOR, kept).vector for key in keys if (kept := self._kept(key)) is not None}
+        )
         wanted = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
         if wanted:
             found = await self._within_limits(lambda: self.endpoint.aembed(list(wanted.values())), seconds)
@@ -386,7 +407,7 @@ class Client:
     def learned(self, what: str) -> Any:
         """What was kept of this endpoint and model by `learn`; None = nothing."""
         kept = self._kept(self._place(what))
-        return kept["learned"] if kept else None
+        return kept.get("learned") if kept else None
 
     async def learn(self, what: str, found: Any) -> None:
         """Keep what was found out about this endpoint and model, as JSON can hold it."""
@@ -431,6 +452,16 @@ class Client:
     def _count(self, cached: bool, tokens: int | None, cost: float | None, began: float) -> None:
         with self._lock:
             self.used += Used(1, int(cached), tokens, cost, perf_counter() - began)
+
+    def _read(self, shape: TypeAdapter[T], kept: Any) -> T:
+        """What is kept, in the shape in which it was put there."""
+        try:
+            return shape.validate_python(kept)
+        except ValidationError as error:
+            raise EndpointError(
+                f"the cache {self.settings.cache_file} holds something else than what was kept there "
+                f"({error.errors()[0]['msg']}); remove it, or ask again with cache=refresh"
+            ) from None
 
     def _told(self, work: Callable[..., T], *arguments: Any) -> T:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
@@ -14,10 +14,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
+
+
+SHORTEST_SECRET = 12
+"""Characters from which a key is looked for in settings and replies: a shorter one, such as "ollama" for a server that
+wants any, is no secret and may be a word of an honest reply."""
+KEY_MARK = "[key]"
+"""Stands where a text of an endpoint repeated the key."""
 
 
 class EndpointError(Exception):
@@ -103,8 +110,8 @@ class EndpointSettings(BaseModel):
     @field_validator("options")
     @classmethod
     def _no_keys(cls, options: dict[str, Any]) -> dict[str, Any]:
-        for name in options:
-            if fullmatch(r"(?i).*(api_?key|authorization|secret|password|token)", name):
+        for name in _names(options):
+            if fullmatch(r"(?i).*(api[-_ ]?keys?|authorization|secret|password|credentials?|bearer|token)", name):
                 raise ValueError(f"must not hold {name}: options are stored with the results; see api_key_env")
         return options
 
@@ -117,6 +124,22 @@ class EndpointSettings(BaseModel):
                 f"(what was given has {len(name)} characters and is not shown)"
             )
         return name
+
+    @model_validator(mode="after")
+    def _key_is_nowhere(self) -> EndpointSettings:
+        secret = self._secret
+        for name in type(self).model_fields if len(secret) >= SHORTEST_SECRET else ():
+            if secret in repr(getattr(self, name)):
+                raise ValueError(
+                    f"{name} holds the key that {self.api_key_env} has in the environment, and settings are stored "
+                    "with the results; take it out"
+                )
+        return self
+
+    @property
+    def _secret(self) -> str:
+        """The key; empty = there is none."""
+        return os.environ.get(self.api_key_env, "").strip() if self.api_key_env else ""
 
     @property
     def host(self) -> str:
@@ -180,8 +203,8 @@ class Endpoint(EndpointSettings):
 
         client = _client(*self._connection())
         try:
-            return client.post(path, cast_to=object, body=body)
-        except (openai.OpenAIError, ValueError) as error:
+            return self._without_key(client.post(path, cast_to=object, body=body))
+        except (openai.OpenAIError, ValueError, RecursionError) as error:
             self._explain(error)
 
     async def _apost(self, path: str, body: Mapping[str, Any]) -> Any:
@@ -190,8 +213,8 @@ class Endpoint(EndpointSettings):
         line = _line(self._connection())
         line.in_flight += 1
         try:
-            return await line.client.post(path, cast_to=object, body=body)
-        except (openai.OpenAIError, ValueError) as error:
+            return self._without_key(await line.client.post(path, cast_to=object, body=body))
+        except (openai.OpenAIError, ValueError, RecursionError) as error:
             self._explain(error)
         finally:
             line.in_flight -= 1
@@ -200,18 +223,14 @@ class Endpoint(EndpointSettings):
 
     def _reply(self, body: Any) -> Reply:
         try:
-            choice, usage = body["choices"][0], body.get("usage") or {}
+            choice, usage = body["choices"][0], body.get("usage")
             text = choice["message"].get("content") or choice["message"].get("refusal") or ""
-            counts = usage.get("prompt_tokens"), usage.get("completion_tokens")
             reason, model = choice.get("finish_reason"), body.get("model") or self.model
         except (AttributeError, IndexError, KeyError, TypeError):
             raise self._not_a_reply("a choice that holds a message", body) from None
-        if not (
-            all(isinstance(part, str) for part in (text, model))
-            and all(count is None or isinstance(count, int) for count in counts)
-            and (reason is None or isinstance(reason, str))
-        ):
+        if not all(isinstance(part, str) for part in (text, model, reason or "")):
             raise self._not_a_reply("a choice that holds a message", body)
+        counts = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
         return Reply(text, *counts, finish_reason=reason, model=model, body=body)
 
     def _vectors(self, body: Any, wanted: int) -> Embedded:
@@ -222,16 +241,36 @@ class Endpoint(EndpointSettings):
             whole = False
         if not whole or not all(isfinite(value) for vector in vectors.values() for value in vector):
             raise self._not_a_reply(f"{wanted} vectors of one length", body)
-        usage = body.get("usage")
-        tokens = usage.get("prompt_tokens") if isinstance(usage, Mapping) else None
-        whole_number = isinstance(tokens, int) and not isinstance(tokens, bool)
-        return Embedded([vectors[position] for position in range(wanted)], tokens if whole_number else None)
+        tokens = _count(body.get("usage"), "prompt_tokens")
+        return Embedded([vectors[position] for position in range(wanted)], tokens)
 
     def _connection(self) -> _Connection:
         key = os.environ.get(self.api_key_env, "") if self.api_key_env else "none"
         if not key.strip():
             raise EndpointError(f"api_key_env names {self.api_key_env}, which is not set in the environment; export it")
+        if not (key.strip().isascii() and key.strip().isprintable()):
+            raise EndpointError(
+                f"{self.api_key_env} in the environment is no key: it has a line break, or a character that is not "
+                "ASCII; export it anew"
+            )
         return self.base_url, key.strip(), self.timeout_seconds, self.max_attempts - 1
+
+    def _without_key(self, body: Any) -> Any:
+        """`body` with [key] where the endpoint repeats the key: what it says is kept, recorded and shown."""
+        secret = self._secret
+
+        def cleaned(part: Any) -> Any:
+            match part:
+                case str():
+                    return part.replace(secret, KEY_MARK)
+                case list():
+                    return [cleaned(item) for item in part]
+                case dict():
+                    return {cleaned(name): cleaned(value) for name, value in part.items()}
+                case _:
+                    return part
+
+        return cleaned(body) if len(secret) >= SHORTEST_SECRET else body
 
     def _not_a_reply(self, expected: str, found: object) -> EndpointError:
         what = (
@@ -285,10 +324,23 @@ class Endpoint(EndpointSettings):
         """`what`, and the endpoint's own message from `body`, on one line, at most 200 characters, without the key."""
         while isinstance(body, Mapping):
             body = body.get("message") or body.get("error") or body.get("detail")
-        said = " ".join(body.split()) if isinstance(body, str) else ""
-        key = os.environ.get(self.api_key_env, "").strip() if self.api_key_env else ""
-        said = (said.replace(key, "[key]") if key else said)[:200]
+        said, key = " ".join(body.split()) if isinstance(body, str) else "", self._secret
+        said = (said.replace(key, KEY_MARK) if key else said)[:200]
+        what = self._without_key(what)  # Retry-After is the endpoint's word too
         return f"{what}. It said: {said}" if said else what
+
+
+def _names(options: Any) -> Iterator[str]:
+    """Every name in a mapping, at any depth."""
+    for part in options.values() if isinstance(options, Mapping) else options if isinstance(options, list) else ():
+        yield from _names(part)
+    yield from map(str, options if isinstance(options, Mapping) else ())
+
+
+def _count(usage: Any, name: str) -> int | None:
+    """Tokens that an endpoint counted; None where that is no count, which costs no reply."""
+    count = usage.get(name) if isinstance(usage, Mapping) else None
+    return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None
 
 
 def _attempts(error: Exception) -> int:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import FiniteFloat, TypeAdapter, ValidationError
 
 from adapters.judge import Call, Reply
 from adapters.schema import JudgeCard
@@ -76,7 +76,10 @@ def load(path: str | Path) -> Recording:
         lines = Path(path).read_bytes().split(b"\n")
     except OSError as error:
         raise RecordingError(f"the recording {path} cannot be read: {error.strerror}") from None
-    # Every whole line ends with a newline, so what comes after the last one is a line that was cut off.
+    # Every line is written with its newline, so what comes after the last one was cut off, unless an editor took the
+    # newline away: an object that was cut off is no JSON.
+    if _is_json(lines[-1]):
+        lines.append(b"")
     lost = f"line {len(lines)} of the recording {path} is cut off, and what it held is lost" if lines[-1] else None
     header = _object(lines[0], path, 1) if len(lines) > 1 else _wrong(path, 1, "there is no whole line in it")
     if header.get("schema_version") != RECORDING_VERSION:
@@ -127,8 +130,11 @@ class Recorder:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-            whole = self.path.read_bytes().rfind(b"\n") + 1
-            os.ftruncate(self._file, whole)
+            written = self.path.read_bytes()
+            if begun and _is_json(written.rpartition(b"\n")[2]):
+                os.write(self._file, b"\n")
+            else:
+                os.ftruncate(self._file, written.rfind(b"\n") + 1)
         except OSError as error:
             raise RecordingError(f"the recording {self.path} cannot be written: {error.strerror}") from None
         if not begun:
@@ -185,10 +191,17 @@ class Recorder:
 @dataclass(frozen=True, slots=True)
 class _Vector:
     embed: str
-    vector: list[float]
+    vector: list[FiniteFloat]
 
 
 _CARD, _REPLY, _VECTOR = TypeAdapter(JudgeCard), TypeAdapter(Recorded), TypeAdapter(_Vector)
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        return bool(json.loads(line))
+    except (ValueError, RecursionError):
+        return False
 
 
 def _object(line: bytes, path: str | Path, number: int) -> dict[str, Any]:

@@ -34,8 +34,10 @@ class ReplyCache:
         try:
             with closing(self._open().execute("SELECT reply FROM replies WHERE key = ?", (key,))) as found:
                 row = found.fetchone()
-            reply: dict[str, Any] | None = json.loads(row[0]) if row else None
-        except (sqlite3.Error, OSError, TypeError, ValueError) as error:
+            reply = json.loads(row[0]) if row else None
+            if row and not isinstance(reply, dict):
+                raise TypeError(f"a kept reply is {type(reply).__name__} and no object")
+        except (sqlite3.Error, OSError, TypeError, ValueError, RecursionError) as error:
             raise self._fault(error) from error
         return reply
 

@@ -19,6 +19,7 @@ from runner import agreement
 from runner.agreement import Confusion, CorrectedMean, Figure, Threshold
 from runner.errors import ConfigError, DataError
 from runner.human_labels import Label, read_labels
+from runner.outputs import write_whole
 from runner.results import read_run
 
 if TYPE_CHECKING:
@@ -486,17 +487,16 @@ def as_data(report: Report) -> dict[str, Any]:
 
 
 def write(report: Report, folder: Path) -> None:
-    """Write alignment.json, and disagreements.md for people, into `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write alignment.json, and disagreements.md for people, into `folder`. Raises StoreError."""
     text = json.dumps(as_data(report), ensure_ascii=False, indent=1, allow_nan=False)
-    (folder / ALIGNMENT).write_text(text + "\n", encoding="utf-8", newline="\n")
-    (folder / DISAGREEMENTS).write_text(_page(report), encoding="utf-8", newline="\n")
+    write_whole(folder / ALIGNMENT, text + "\n")
+    write_whole(folder / DISAGREEMENTS, _page(report))
 
 
 def _page(report: Report) -> str:
     lines = ["# Where the judge and people disagree", ""]
     if report.judge:
-        lines += [f"Judge: {report.judge.provider} {report.judge.model} ({report.judge.fingerprint})", ""]
+        lines += [f"Judge: {report.judge.provider} {_one_line(report.judge.model)} ({report.judge.fingerprint})", ""]
     for found in report.alignments:
         lines += [
             f"## {found.definition}",
@@ -505,7 +505,7 @@ def _page(report: Report) -> str:
             "",
         ]
         for each in found.disagreements:
-            by = f" ({each.who})" if each.who else ""
+            by = f" ({_one_line(each.who)})" if each.who else ""
             lines += [
                 f"### {_one_line(each.id)}",
                 "",

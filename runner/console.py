@@ -500,6 +500,11 @@ def _width() -> int:
     return min(screen.width, WIDTH) if screen.is_terminal else WIDTH
 
 
+def print_text(text: str) -> None:
+    """Print what is ready to be printed."""
+    sys.stdout.write(text + "\n")
+
+
 def print_json(value: Any, indent: int | None = 1) -> None:
     """Print a result for machines."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False) + "\n")
+    print_text(json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False))

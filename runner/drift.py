@@ -27,8 +27,9 @@ from adapters.flips import Flip, verdict_pairs
 from adapters.judge import Judge, JudgeFault
 from adapters.schema import JudgeCard, Question, Record, Score, fingerprint, from_json, to_json
 from runner.errors import ConfigError
+from runner.outputs import write_whole
 from runner.progress import Progress
-from runner.results import CONFIG, QUESTIONS, RECORDS, SCORES, SUMMARY, Usage, usage
+from runner.results import CONFIG, StoredRun, Usage, read_run, usage
 from runner.scoring import Job, in_own_loop, measured
 
 T = TypeVar("T")
@@ -173,13 +174,14 @@ def freeze(folder: Path, n: int = 30, seed: int = 0) -> Frozen:
     """
     if n < 1:
         raise ConfigError(f"--n={n} must be at least 1")
-    summary = json.loads(_text(folder / SUMMARY))
-    specs = _specs(folder)
-    scores = [s for s in _lines(Score, folder / SCORES) if s.judge and s.value is not None and not s.flaky]
+    run = read_run(folder)
+    summary, specs = run.summary, _specs(run)
+    found = [score for by_question in run.scores.values() for score in by_question.values()]
+    scores = [s for s in found if s.judge and s.value is not None and not s.flaky]
     cards = {s.judge.fingerprint: s.judge for s in scores if s.judge}
     if len(cards) != 1:
-        found = "no score that a judge gave" if not cards else f"scores of {len(cards)} judges"
-        raise ConfigError(f"{folder} holds {found}; name the result folder of a judged run")
+        held = "no score that a judge gave" if not cards else f"scores of {len(cards)} judges"
+        raise ConfigError(f"{folder} holds {held}; name the result folder of a judged run")
     (card,) = cards.values()
     ranges = {key: tuple(definition["range"]) for key, definition in summary["definitions"].items()}
     chosen = _drawn(scores, ranges, n, seed)
@@ -192,8 +194,8 @@ def freeze(folder: Path, n: int = 30, seed: int = 0) -> Frozen:
         judge=card,
         definitions={key: specs[key] for key in dict.fromkeys(score.definition for score in kept)},
         scores=kept,
-        questions=tuple(q for q in _lines(Question, folder / QUESTIONS) if q.id in chosen),
-        records=tuple(r for r in _lines(Record, folder / RECORDS) if r.question_id in chosen),
+        questions=tuple(question for name, question in run.questions.items() if name in chosen),
+        records=tuple(record for name, record in run.records.items() if name in chosen),
     )
 
 
@@ -210,25 +212,21 @@ def _drawn(scores: Sequence[Score], ranges: Mapping[str, tuple[float, float]], n
     return set(list(dict.fromkeys(id for turn in turns for id in turn if id is not None))[:n])
 
 
-def _specs(folder: Path) -> dict[str, str | dict[str, Any]]:
-    import yaml
-
-    specs = yaml.safe_load(_text(folder / CONFIG))["metrics"]["definitions"]
+def _specs(run: StoredRun) -> dict[str, str | dict[str, Any]]:
     try:
-        return {scorer(spec).key: spec for spec in specs}
+        return {scorer(spec).key: spec for spec in run.config["metrics"]["definitions"]}
     except UnknownDefinition as error:
-        raise ConfigError(f"{folder / CONFIG}: {error}") from None
+        raise ConfigError(f"{run.folder / CONFIG}: {error}") from None
+    except (KeyError, TypeError):
+        raise ConfigError(f"{run.folder / CONFIG} names no definitions; make the run again") from None
 
 
 def save(frozen: Frozen, path: Path) -> None:
     """Write a frozen sample, one field a line. Raises ConfigError where a file is there already, because it is what
-    later runs are held to."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with path.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(json.dumps(json.loads(to_json(frozen)), ensure_ascii=False, indent=1) + "\n")
-    except FileExistsError:
-        raise ConfigError(f"{path} is there already, and runs may be held to it; remove it or give --to") from None
+    later runs are held to, and StoreError."""
+    if path.is_file():
+        raise ConfigError(f"{path} is there already, and runs may be held to it; remove it or give --to")
+    write_whole(path, json.dumps(json.loads(to_json(frozen)), ensure_ascii=False, indent=1) + "\n")
 
 
 def load(path: Path) -> Frozen:
@@ -338,13 +336,10 @@ def _text(path: Path) -> str:
         raise ConfigError(f"{path} is no text in UTF-8") from None
 
 
-def _lines(kind: type[T], path: Path) -> list[T]:
-    return [_valid(kind, line, f"{path} cannot be read") for line in _text(path).split("\n") if line]
-
-
 def _valid(kind: type[T], text: str, told: str) -> T:
     try:
         return from_json(kind, text)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
-        raise ConfigError(f"{told}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+        place = ".".join(map(str, fault["loc"]))
+        raise ConfigError(": ".join(filter(None, (told, place, fault["msg"])))) from None

@@ -1,10 +1,16 @@
-"""Labels of people on answers: the format of a line, and reading a file of them. docs/judges.md shows it in full."""
+"""Labels of people on answers: the format of a line, and reading a file or a table of them. docs/judges.md shows it in
+full."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import csv
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from io import StringIO
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +21,8 @@ from runner.errors import DataError
 
 LISTED = 50
 """How many faults an error lists; it counts all of them."""
+COLUMNS = ("id", "question", "answer", "contexts", "reference", "split", "record", "who", "when", "claim", "verdict")
+"""A table of labels (.csv): one row a claim; contexts are a JSON list."""
 
 
 class ClaimFields(Fields):
@@ -74,7 +82,10 @@ class Label:
 
 
 def read_labels(path: Path) -> list[Label]:
-    """The labels in a JSONL file. Raises DataError with every fault of the file, each with its line."""
+    """The labels in a JSONL file, or in a table whose name ends in .csv. Raises DataError with every fault of the file,
+    each with its line."""
+    if path.suffix.lower() == ".csv":
+        return _of_table(path)
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
@@ -122,6 +133,85 @@ def parsed_labels(path: Path, entries: Sequence[Entry]) -> list[Label]:
     return labels
 
 
+# The table.
+
+_ACTIVE = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n", "'")
+"""What a spreadsheet would take for a formula, and the mark that stops it."""
+
+
+def guarded(text: str) -> str:
+    """`text` as a cell that no spreadsheet takes for a formula; reading the table takes the mark away again."""
+    return f"'{text}" if text.startswith(_ACTIVE) else text
+
+
+def _unguarded(text: str) -> str:
+    return text[1:] if text.startswith("'") and text[1:].startswith(_ACTIVE) else text
+
+
+def _of_table(path: Path) -> list[Label]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8: save the table as CSV UTF-8") from error
+    csv.field_size_limit(sys.maxsize)  # contexts of long documents are longer than the module's limit
+    # strict: a quotation mark that is lost would swallow the rows after it.
+    rows = csv.DictReader(StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
+    try:
+        if absent := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
+            raise DataError(f"{path}: the column {absent[0]} is missing; the columns are {', '.join(COLUMNS)}")
+        entries = list(_of_rows(path, rows))
+    except csv.Error as error:
+        raise DataError(f"{path}: the table is broken near line {rows.line_num}: {error}; save it anew") from None
+    if not entries:
+        raise DataError(f"{path} has no label: no row has a verdict")
+    return parsed_labels(path, entries)
+
+
+def _delimiter(text: str) -> str:
+    """Spreadsheets of many countries save with semicolons."""
+    header = text.partition("\n")[0]
+    return ";" if header.count(";") > header.count(",") else ","
+
+
+def _of_rows(path: Path, rows: csv.DictReader[str]) -> Iterator[Entry]:
+    """A label for each id with a verdict; rows without one are claims that nobody marked."""
+    marked: dict[str, tuple[str, dict[str, Any], list[str]]] = {}
+    said: dict[tuple[str, str], tuple[int, str]] = {}
+    line = rows.line_num + 1  # of the table's text; a row ends where `line_num` says, and may have several lines
+    for row in rows:
+        began, line = line, rows.line_num + 1
+        cells = {name: _unguarded(row[name] or "") for name in COLUMNS}
+        claim, verdict = cells.pop("claim"), cells.pop("verdict").strip().lower()
+        if not verdict:
+            continue
+        label = {"origin": "human", "claims": []}
+        place, fields, faults = marked.setdefault(cells["id"], (f"{path}:{began}", label, []))
+        if None in row:
+            faults.append(f"line {began} has more cells than there are columns; put texts with commas in quotes")
+        for name, cell in cells.items():
+            other, before = said.setdefault((cells["id"], name), (began, cell)) if cell else (began, "")
+            if cell != before and name != "when":  # the first day stands
+                faults.append(f"{name} is {shown(cell)} in line {began} and {shown(before)} in line {other}; keep one")
+            elif cell and name not in fields:
+                fields[name] = cell
+        bare = f"claim {' '.join(claim.split())}"
+        other, before = said.setdefault((cells["id"], bare), (began, verdict))
+        if other == began:
+            fields["claims"].append({"text": claim, "verdict": verdict})
+        else:
+            told = f"{verdict!r} in line {began} and {before!r} in line {other}"
+            faults.append(f"the {shown(bare)} is marked {told}; keep one")
+    for place, fields, faults in marked.values():
+        try:
+            fields["contexts"] = json.loads(fields.get("contexts", ""))
+        except (ValueError, RecursionError):
+            cut = "spreadsheets cut texts of more than 32,767 characters: use the page then"
+            faults.append(f"contexts is no JSON list; leave that column as it was ({cut})")
+        yield place, fields, faults
+
+
 def _label(fields: Mapping[str, Any], place: str, wrong: Sequence[str]) -> tuple[Label | None, list[str]]:
     good, faults = validated(LabelFields, fields)
     faults = [*wrong, *unusable(fields), *faults]
@@ -144,6 +234,8 @@ def _label(fields: Mapping[str, Any], place: str, wrong: Sequence[str]) -> tuple
     low, high = 0.0, 1.0
     if good.scale is not None and (len(good.scale) != 2 or good.scale[0] >= good.scale[1]):
         faults.append("scale must be the lowest and the highest score, as in [1, 4]")
+    elif good.scale is not None and not isfinite(good.scale[1] - good.scale[0]):
+        faults.append("scale is wider than a number can be")
     elif good.scale is not None:
         low, high = good.scale
     if good.score is not None and not low <= good.score <= high:

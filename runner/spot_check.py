@@ -10,23 +10,21 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from random import Random
-from shutil import copymode
 from typing import Any
 
 from adapters.judges.labels import HumanVerdicts
 from adapters.schema import Record, Score, fingerprint
 from adapters.sentences import sentence_spans
 from runner.align import OF_CLAIMS
-from runner.datasets.faults import shown
 from runner.errors import ConfigError, DataError
-from runner.human_labels import Label, parsed_labels, read_labels
+from runner.human_labels import COLUMNS, Label, guarded, read_labels
+from runner.outputs import write_whole
 from runner.results import StoredRun, read_run
 
 TEMPLATE = Path(__file__).with_name("review.html")
@@ -39,8 +37,6 @@ SCORE_ALONE = (
     "reference or addresses the question, write the score as a share of its scale into human.agreement or "
     "human.addresses_question by hand; `paribus judge align` takes the line as it is"
 )
-COLUMNS = ("id", "question", "answer", "contexts", "reference", "split", "record", "who", "when", "claim", "verdict")
-"""The table: one row a claim; contexts are a JSON list. The page gives the same fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,13 +161,11 @@ def _claims(record: Record, score: Score) -> tuple[str, ...]:
 
 
 def write(sample: Sample, page: Path, table: Path | None = None) -> list[Path]:
-    """Write the page, and the table where it is wanted; returns what was written."""
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(page_text(sample), encoding="utf-8", newline="\n")
+    """Write the page, and the table where it is wanted; returns what was written. Raises StoreError."""
+    write_whole(page, page_text(sample))
     if table is None:
         return [page]
-    table.parent.mkdir(parents=True, exist_ok=True)
-    table.write_text(table_text(sample), encoding="utf-8-sig", newline="")  # spreadsheets take the mark for "UTF-8"
+    write_whole(table, table_text(sample).encode("utf-8-sig"))  # spreadsheets take the mark for "UTF-8"
     return [page, table]
 
 
@@ -204,71 +198,8 @@ def table_text(sample: Sample) -> str:
     for drawn in sample.drawn:
         fields = {**_fields(drawn), "contexts": json.dumps(drawn.contexts, ensure_ascii=False)}
         for claim in drawn.claims:
-            rows.writerow([_guarded(str({**fields, "claim": claim}.get(name) or "")) for name in COLUMNS])
+            rows.writerow([guarded(str({**fields, "claim": claim}.get(name) or "")) for name in COLUMNS])
     return out.getvalue()
-
-
-_ACTIVE = ("=", "+", "-", "@", "\t", "\r", "'")
-"""What a spreadsheet would take for a formula, and the mark that stops it."""
-
-
-def _guarded(text: str) -> str:
-    return f"'{text}" if text.startswith(_ACTIVE) else text
-
-
-def _unguarded(text: str) -> str:
-    return text[1:] if text.startswith("'") and text[1:].startswith(_ACTIVE) else text
-
-
-def reviewed(path: Path) -> list[Label]:
-    """The labels that a page (.jsonl) or a table (.csv) gave. Raises DataError."""
-    if path.suffix.lower() != ".csv":
-        return read_labels(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8: save the table as CSV UTF-8") from error
-    rows = csv.DictReader(StringIO(text, newline=""), delimiter=_delimiter(text))
-    if absent := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
-        raise DataError(f"{path}: the column {absent[0]} is missing; the columns are {', '.join(COLUMNS)}")
-    return parsed_labels(path, list(_of_rows(path, rows)))
-
-
-def _delimiter(text: str) -> str:
-    """Spreadsheets of many countries save with semicolons."""
-    header = text.partition("\n")[0]
-    return ";" if header.count(";") > header.count(",") else ","
-
-
-def _of_rows(path: Path, rows: csv.DictReader[str]) -> Iterator[tuple[str, dict[str, Any], list[str]]]:
-    """A label for each id with a verdict; rows without one are claims that nobody marked."""
-    marked: dict[str, tuple[str, dict[str, Any], list[str]]] = {}
-    first: dict[tuple[str, str], tuple[int, str]] = {}
-    line = rows.line_num + 1  # of the table's text; a row ends where `line_num` says, and may have several lines
-    for row in rows:
-        began, line = line, rows.line_num + 1
-        cells = {name: _unguarded(row[name] or "") for name in COLUMNS}
-        if not cells["verdict"].strip():
-            continue
-        claim = {"text": cells.pop("claim"), "verdict": cells.pop("verdict").strip().lower()}
-        if cells["id"] not in marked:
-            fields: dict[str, Any] = {name: cell for name, cell in cells.items() if cell}
-            faults = []
-            try:
-                fields["contexts"] = json.loads(cells["contexts"])
-            except ValueError:
-                faults.append("contexts is no JSON list; leave that column as it was")
-            marked[cells["id"]] = (f"{path}:{began}", {**fields, "origin": "human", "claims": []}, faults)
-        bare = " ".join(claim["text"].split())
-        before, verdict = first.setdefault((cells["id"], bare), (began, claim["verdict"]))
-        if before == began:
-            marked[cells["id"]][1]["claims"].append(claim)
-        else:
-            told = f"{claim['verdict']!r} in line {began} and {verdict!r} in line {before}"
-            marked[cells["id"]][2].append(f"the claim {shown(bare)} is marked {told}; keep one")
-    yield from marked.values()
 
 
 # Back into the test set.
@@ -287,9 +218,9 @@ def put_back(review: Path, questions: Path, replace: bool = False) -> PutBack:
 
     The shape is adapters.judges.labels.HumanVerdicts, which judge=labels reads. What people said of the same answer
     besides its claims stays. replace: whether claims that are there already, or verdicts on another answer, may go.
-    Raises DataError naming every label that cannot be put back; nothing is written then.
+    Raises DataError naming every label that cannot be put back, and StoreError; nothing is written then.
     """
-    labels = {label.id: label for label in reviewed(review)}
+    labels = {label.id: label for label in read_labels(review)}
     try:
         lines = questions.read_bytes().splitlines(keepends=True)
     except OSError as error:
@@ -319,11 +250,7 @@ def put_back(review: Path, questions: Path, replace: bool = False) -> PutBack:
         count = f"{len(faults)} fault{'s' * (len(faults) > 1)}"
         raise DataError("\n".join([f"nothing was put into {questions}: {count}", *faults]))
     if changed:
-        target = questions.resolve()
-        beside = target.with_name(f"{target.name}.part")
-        beside.write_bytes(b"".join(lines))
-        copymode(target, beside)
-        os.replace(beside, target)
+        write_whole(questions, b"".join(lines))
     return PutBack(
         tuple((label.id, label.who, label.when, label.record) for label in changed), len(labels) - len(changed)
     )

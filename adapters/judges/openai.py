@@ -143,8 +143,10 @@ class OpenAIJudge(ClientSettings, SampledJudge):
             return
         what = f"structured, strict={self.strict}"
         try:
-            mode = self.client.learned(what) or await self._probed()
-            await self.client.learn(what, mode)
+            mode = self.client.learned(what)
+            if mode not in MODES:
+                mode = await self._probed()
+                await self.client.learn(what, mode)
         except (EndpointError, TimeoutError):
             mode = MODES[0]  # what is asked for then; the calls themselves will say what is wrong
         self._found["structured"] = mode

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -85,7 +87,8 @@ def run(asked: Asked) -> bool:
     folder = asked.out or tracking.root / "audits" / datetime.now(UTC).strftime("%Y%m%dT%H%M%S-%f")
     if asked.versions:
         return _versions(asked, plain, tracking, folder)
-    found = _found(asked, plain, tracking, folder)
+    with _uncollected() if asked.formulas_only else nullcontext():
+        found = _found(asked, plain, tracking, folder)
     at_a_glance = asked.ranking is not None
     written = files.write(found, folder) if asked.out or not at_a_glance else []
     if tracking.enabled and not at_a_glance:
@@ -98,6 +101,19 @@ def run(asked: Asked) -> bool:
         console.note(f"MLflow run {run_id}; {ui}")
     terminal.show(found, written)
     return bool(found.families) or any(row.n for group in found.groups for row in group.rows)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the garbage collector, which would walk through all records, kept to the end, again and again: a fifth of
+    the time for thousands of them."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _refuse_unclear(asked: Asked) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from statistics import fmean
 
@@ -135,10 +136,10 @@ class _Table:
         scores = {
             key: {id: Score(id, key, "", bounds.middle) for id, bounds in by_id.items()} for key, by_id in read.items()
         }
+        same = cache(same_evidence)  # of thousands of records, few differ in this
         found = {
             (left.key, right.key): {
-                id: same_evidence(bounds, read[right.key][id], units)
-                for id, (bounds, units) in _counted(left, read, people)
+                id: same(bounds, read[right.key][id], units) for id, (bounds, units) in _counted(left, read, people)
             }
             for left, right in combinations(readers.values(), 2)
             if _why_not(left, right) is None
@@ -158,8 +159,9 @@ class _Table:
         scores: Scores,
         found: Mapping[tuple[str, str], Mapping[str, Parts]],
     ) -> Iterable[Pair]:
+        shares = {subject.key: _shares(subject, scores) for subject in subjects}
         for left, right in combinations(subjects, 2):
-            yield self._pair(left, right, scores, found.get((left.key, right.key), {}))
+            yield self._pair(left, right, shares, found.get((left.key, right.key), {}))
 
     def _of_people(self, subjects: Sequence[Subject]) -> dict[str, _Source]:
         units = {subject.formula.units for subject in subjects if subject.formula}
@@ -193,8 +195,10 @@ class _Table:
             credits=dict(subject.formula.words) if subject.formula else {},
         )
 
-    def _pair(self, left: Subject, right: Subject, scores: Scores, found: Mapping[str, Parts]) -> Pair:
-        one, other = _shares(left, scores), _shares(right, scores)
+    def _pair(
+        self, left: Subject, right: Subject, shares: Mapping[str, Mapping[str, float]], found: Mapping[str, Parts]
+    ) -> Pair:
+        one, other = shares[left.key], shares[right.key]
         both = [id for id in one if id in other]
         x, y = [one[id] for id in both], [other[id] for id in both]
         apart = [a - b for a, b in zip(x, y, strict=True)]
@@ -306,14 +310,8 @@ class _Table:
         found: Mapping[tuple[str, str], Mapping[str, Parts]],
     ) -> Iterable[View]:
         """All records; those of the largest spread in detail. readers: see _claims."""
-        spreads: dict[str, float] = {}
-        for id in self.questions:
-            shares = [
-                subject.share(value)
-                for subject in subjects
-                if id in scores.get(subject.key, {}) and (value := scores[subject.key][id].value) is not None
-            ]
-            spreads[id] = max(shares) - min(shares) if shares else 0.0
+        shares = [_shares(subject, scores) for subject in subjects]
+        spreads = {id: _spread([by_id[id] for by_id in shares if id in by_id]) for id in self.questions}
         detailed = set(sorted(spreads, key=lambda id: -spreads[id])[:DETAILED])
         for id, question in self.questions.items():
             mine = {subject.key: scores[subject.key][id] for subject in subjects if id in scores.get(subject.key, {})}
@@ -458,6 +456,10 @@ def _why(found: Iterable[Parts]) -> Why:
         undetermined=count(lambda part: part.undetermined),
         slack=mean(lambda part: part.slack),
     )
+
+
+def _spread(values: Sequence[float]) -> float:
+    return max(values) - min(values) if values else 0.0
 
 
 def _shares(subject: Subject, scores: Scores) -> dict[str, float]:

@@ -24,7 +24,7 @@ def write(audit: Audit, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, text in (
-        (DATA, _encoded(audit)),
+        (DATA, encoded(audit)),
         (TEXT, markdown.text(audit)),
         (PAGE, page.html(audit)),
     ):
@@ -39,11 +39,12 @@ def data(audit: Audit) -> dict[str, Any]:
 
     The cells of Parts.cross have names: left_verdicts, right_verdicts, and in each left_formula, right_formula.
     """
-    found: dict[str, Any] = json.loads(_encoded(audit))
+    found: dict[str, Any] = json.loads(encoded(audit))
     return found
 
 
-def _encoded(audit: Audit) -> str:
+def encoded(audit: Audit) -> str:
+    """The JSON text of `data`."""
     return json.dumps(audit, default=_fields, ensure_ascii=False, allow_nan=False)
 
 

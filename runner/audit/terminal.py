@@ -9,7 +9,7 @@ from adapters.sentences import well_formed
 from runner.audit import files, wording
 from runner.audit.findings import Audit, Claim, Family, Group, View
 from runner.audit.wording import Name, Told
-from runner.console import as_json, broken, note, print_json, print_lines, print_table, short, table_of
+from runner.console import as_json, broken, note, print_lines, print_table, print_text, short, table_of
 
 RECORDS, CLAIMS, HAZARDS, REASONS = 3, 8, 6, 3
 """Shown of each question asked: records, claims of a record that are not counted alike, hazards, and pairs whose
@@ -21,7 +21,7 @@ KEY = 34
 def show(audit: Audit, written: Sequence[Path]) -> None:
     """Print what was found, the largest differences first; written: the files that hold all of it."""
     if as_json():
-        print_json(files.data(audit))
+        print_text(files.encoded(audit))
         return
     for group in audit.groups:
         _show_group(audit, group)
@@ -139,7 +139,9 @@ def _cell(claim: Claim, key: str, called: Mapping[str, Name]) -> str:
 
 
 def _show_family(family: Family) -> None:
-    _print(["", wording.family(family), ""])
+    _print(["", wording.family(family)])
+    if len({wording.number(reading.mean) for reading in family.readings}) == 1:
+        return  # who computes which makes no difference here; the files tell it
     table = table_of("definition", "mean", "rankings", "is", title=f"Rankings: {short(family.name)}")
     table.columns[3].justify = "left"
     for reading in family.readings:

@@ -233,6 +233,34 @@ def test_a_cache_that_cannot_be_read_costs_no_call(openai_stub: OpenAIStub, sett
     assert openai_stub.requests == []
 
 
+@pytest.mark.parametrize(
+    "row",
+    ['{"vector": [1]}', '{"text": "a"}', '{"text": 5, "model": "m"}', "{}", "null", "[1]", "[" * 100_000],
+    ids=["a vector", "a part", "a number", "nothing", "null", "a list", "deep"],
+)
+def test_a_row_that_is_no_reply_is_a_sentence_and_refresh_mends_it(
+    openai_stub: OpenAIStub, settings: Settings, tmp_path: Path, row: str
+) -> None:
+    say(Client(settings()))
+    with sqlite3.connect(tmp_path / "replies.sqlite") as file:
+        file.execute("UPDATE replies SET reply = ?", (row,))
+    with pytest.raises(EndpointError, match=r"^the cache .*replies\.sqlite (holds something else|cannot be used)"):
+        say(Client(settings()))
+    assert say(Client(settings(cache="refresh"))).reply.text == "ok"
+    assert say(Client(settings())).cached
+
+
+def test_a_row_that_is_no_vector_is_a_sentence(openai_stub: OpenAIStub, settings: Settings, tmp_path: Path) -> None:
+    openai_stub.script(embeddings([1.0, 2.0]))
+    used = Client(settings())
+    run(used, lambda: used.embed(["a"]))
+    for row in ('{"vector": ["x"]}', '{"vector": [NaN]}', '{"text": "a"}', "{}"):
+        with sqlite3.connect(tmp_path / "replies.sqlite") as file:
+            file.execute("UPDATE replies SET reply = ?", (row,))
+        with pytest.raises(EndpointError, match=r"replies\.sqlite holds something else than what was kept there"):
+            run(used, lambda: used.embed(["a"]))
+
+
 def test_a_reply_that_cannot_be_kept_is_not_lost(
     openai_stub: OpenAIStub, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -496,6 +524,14 @@ def test_how_json_is_asked_for_is_found_once_and_not_once_a_run(openai_stub: Ope
     assert again.card.settings["structured"] == "json_object"
     others = judge(openai_stub, tmp_path, structured="auto", strict=False), judge(openai_stub, tmp_path, model="m")
     assert all(other.client.learned("structured, strict=False") is None for other in others)
+
+
+def test_a_way_of_asking_that_was_kept_and_is_none_is_found_anew(openai_stub: OpenAIStub, tmp_path: Path) -> None:
+    openai_stub.script(YES)
+    used = judge(openai_stub, tmp_path, structured="auto")
+    asyncio.run(used.client.learn("structured, strict=True", "of another version"))
+    assert judged(used)[0].value == 1.0
+    assert used.client.learned("structured, strict=True") == "json_schema"
 
 
 def test_an_endpoint_that_cannot_be_probed_is_told_of_by_the_calls(openai_stub: OpenAIStub, tmp_path: Path) -> None:

@@ -753,7 +753,8 @@ def test_the_card_says_what_the_number_means(definition: str) -> None:
 
 def test_the_card_of_hallucination_says_that_higher_is_better() -> None:
     assert any(
-        "Higher is better since deepeval 4.2.0" in hazard for hazard in scorer("deepeval/hallucination").definition.hazards
+        "Higher is better since deepeval 4.2.0" in hazard
+        for hazard in scorer("deepeval/hallucination").definition.hazards
     )
 
 

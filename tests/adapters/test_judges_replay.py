@@ -165,6 +165,17 @@ def test_a_last_line_that_was_cut_off_is_told_and_taken_away(tmp_path: Path) -> 
     assert (len(again.replies), again.lost) == (2, None)
 
 
+def test_a_whole_last_line_counts_though_an_editor_took_its_newline_away(tmp_path: Path) -> None:
+    path = Path(recorded(tmp_path / "r.jsonl"))
+    path.write_bytes(path.read_bytes().rstrip(b"\n"))
+    assert (len(load(path).replies), load(path).lost) == (1, None)
+    with Recorder(path, CARD) as recorder:
+        recorder.reply(call(), REPLY)
+        recorder.reply(call(prompt="next"), REPLY)
+    assert len(path.read_text().splitlines()) == 3
+    assert (len(load(path).replies), load(path).lost) == (2, None)
+
+
 def test_a_header_that_was_cut_off_is_begun_again(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text('{"schema_ver')
@@ -194,6 +205,7 @@ def _without(field: str) -> Callable[[str], str]:
         (2, _without("key"), "key: field required"),
         (2, lambda line: line.replace(": 7,", ': "x",'), "tokens_in: input should be a valid integer"),
         (2, lambda line: '{"embed": "x", "vector": ["y"]}', "vector.0: input should be a valid number"),
+        (2, lambda line: '{"embed": "x", "vector": [1, NaN]}', "vector.1: input should be a finite number"),
     ],
 )
 def test_faults_name_file_and_line(tmp_path: Path, number: int, change: Callable[[str], str], expected: str) -> None:

@@ -212,6 +212,7 @@ def test_every_fault_is_told_with_file_and_line() -> None:
         json.dumps(label("h", [YES], 1, when="yesterday", scale=[4, 1])),
         json.dumps({**label("i", [YES], ["absent"]), "claims": []}),
         json.dumps(label("j", [YES, f" {YES}"], ["supported", "absent"])),
+        json.dumps(label("k", [YES], 1e308, scale=[-1e308, 1.7e308])),
     ]
     Path("human.jsonl").write_text("\n".join(bad), encoding="utf-8")
     with pytest.raises(DataError) as told:
@@ -230,6 +231,7 @@ def test_every_fault_is_told_with_file_and_line() -> None:
         (10, "scale must be the lowest and the highest score"),
         (11, "claims is empty"),
         (12, f"claims has {YES} 2 times (supported, absent); keep one"),
+        (13, "scale is wider than a number can be"),
     ):
         assert any(line.startswith(f"human.jsonl:{number}: ") and part in line for line in lines), part
     assert not any(line.startswith("human.jsonl:1:") for line in lines)
@@ -304,7 +306,7 @@ def test_json_is_all_of_it_and_the_same_each_time(cli: Cli) -> None:
 
 def test_hostile_text_stays_text_in_the_page() -> None:
     nasty = "<script>x</script>\n# no heading [a](javascript:b) `c`"
-    report = aligned([label("q", [NO], ["supported"], question=nasty)])
+    report = aligned([label("q", [NO], ["supported"], question=nasty, who=nasty, id=f"q\n{nasty}")])
     write(report, Path("out"))
     page = Path("out/disagreements.md").read_text(encoding="utf-8")
     assert "<script" not in page.replace("\\<script", "")

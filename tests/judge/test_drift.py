@@ -21,7 +21,7 @@ from adapters.schema import from_json
 from runner import drift, results
 from runner.cli import main
 from runner.drift import Drift, Frozen, Standing, moved_between
-from runner.errors import ConfigError
+from runner.errors import ConfigError, ParibusError
 from runner.run_log import STANDING, BaselineView, RunLog, compare, described
 from tests.judge.moods import ByCall, Moody, graded
 from tests.spine.commands import Said, Say, scores_of, write_test_set, write_yaml
@@ -220,11 +220,31 @@ def test_a_file_that_is_no_sample_is_told() -> None:
         drift.load(Path("judge_gone.json"))
     with pytest.raises(ConfigError, match=r"frozen\.json is there already"):
         drift.save(drift.freeze(Path("graded")), Path("frozen.json"))
+    Path("spoiled.json").write_text("{")
+    with pytest.raises(ConfigError, match=r"`paribus judge freeze`: Invalid JSON: EOF"):
+        drift.load(Path("spoiled.json"))
     graded(Moody(), [""], folder=Path("blank"))
     with pytest.raises(ConfigError, match="blank holds no score that a judge gave"):
         drift.freeze(Path("blank"))
     with pytest.raises(ConfigError, match="must be at least 1"):
         drift.freeze(Path("graded"), 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("summary.json", "{", "the result folder graded cannot be read"),
+        ("config.yaml", "a: [", "the result folder graded cannot be read"),
+        ("config.yaml", "a: 1", r"config\.yaml names no definitions"),
+        ("config.yaml", "metrics: 5", r"config\.yaml names no definitions"),
+        ("scores.jsonl", '{"question_id": ', "the result folder graded cannot be read"),
+    ],
+)
+def test_a_result_folder_that_was_spoiled_is_told(name: str, content: str, told: str) -> None:
+    graded(Moody(), ["Hi."], folder=Path("graded"))
+    (Path("graded") / name).write_text(content)
+    with pytest.raises(ParibusError, match=told):
+        drift.freeze(Path("graded"))
 
 
 def standing(flips: str, verdicts: int = 20, sample: str = "s", difference: float = 0.0) -> Standing:

@@ -20,10 +20,10 @@ from adapters.judges.labels import LabelsJudge, human_verdicts
 from adapters.schema import Question
 from runner.cli import main
 from runner.errors import ConfigError, DataError
-from runner.human_labels import read_labels
+from runner.human_labels import COLUMNS, read_labels
 from runner.results import read_run
 from runner.scoring import score
-from runner.spot_check import COLUMNS, Sample, draw, page_text, put_back, reviewed, table_text, write
+from runner.spot_check import Sample, draw, page_text, put_back, table_text, write
 from tests.judge.said import CONTEXT, NO, SUPPORTED, YES, label, written
 from tests.judge.test_align import stored
 
@@ -252,7 +252,7 @@ def test_a_table_comes_back_as_labels_whatever_the_texts() -> None:
             table = csv.DictWriter(file, COLUMNS, delimiter=delimiter)
             table.writeheader()
             table.writerows(rows)
-        (found,) = reviewed(Path("done.csv"))  # q2 was not marked
+        (found,) = read_labels(Path("done.csv"))  # q2 was not marked
         assert (found.answer, found.who, found.contexts, found.record) == (answer, "Ada", (CONTEXT,), "run/q1")
         assert [(claim.text, claim.verdict) for claim in found.claims or ()] == [
             ("=1+1", "absent"),
@@ -265,21 +265,21 @@ def test_faults_of_a_table_have_their_line() -> None:
     write(draw(stored({"q1": YES}), 1.0), Path("review.html"), Path("review.csv"))
     text = Path("review.csv").read_text(encoding="utf-8-sig")
     with pytest.raises(DataError, match="has no label"):
-        reviewed(Path("review.csv"))
+        read_labels(Path("review.csv"))
     Path("bad.csv").write_text(text.rstrip().removesuffix(",") + ",maybe\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"bad.csv:2: claims\[0\].verdict is 'maybe'"):
-        reviewed(Path("bad.csv"))
+        read_labels(Path("bad.csv"))
     Path("bad.csv").write_text(text.replace("verdict", "word"), encoding="utf-8")
     with pytest.raises(DataError, match="the column verdict is missing"):
-        reviewed(Path("bad.csv"))
+        read_labels(Path("bad.csv"))
 
 
 def test_a_claim_that_is_marked_twice_in_a_table_is_told_with_both_lines() -> None:
-    # The answer of q1 has two lines, so that its row has two: rows begin in lines 2, 4 and 5.
+    # The answer of q1 has two lines, so that its rows have two: rows begin in lines 2, 4 and 6.
     fields = {"question": "?", "contexts": json.dumps([CONTEXT]), "split": "tune"}
     rows = [
         {"id": "q1", "answer": f"{YES}\n{NO}", "claim": YES, "verdict": "supported"},
-        {"id": "q1", "answer": YES, "claim": f" {YES} ", "verdict": "absent"},
+        {"id": "q1", "answer": f"{YES}\n{NO}", "claim": f" {YES} ", "verdict": "absent"},
         {"id": "q2", "answer": YES, "claim": YES, "verdict": "absent"},
     ]
     out = StringIO()
@@ -288,10 +288,78 @@ def test_a_claim_that_is_marked_twice_in_a_table_is_told_with_both_lines() -> No
     table.writerows({**fields, **row} for row in rows)
     Path("twice.csv").write_text(out.getvalue(), encoding="utf-8", newline="")
     with pytest.raises(DataError) as told:
-        reviewed(Path("twice.csv"))
+        read_labels(Path("twice.csv"))
     assert str(told.value).splitlines()[1:] == [
         f"twice.csv:2: the claim {YES} is marked 'absent' in line 4 and 'supported' in line 2; keep one"
     ]
+
+
+def of_rows(*rows: dict[str, str], columns: tuple[str, ...] = COLUMNS) -> Path:
+    plain = {"id": "q1", "question": "?", "answer": YES, "contexts": json.dumps([CONTEXT]), "claim": YES}
+    with Path("rows.csv").open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, columns)
+        table.writeheader()
+        table.writerows(plain | {"verdict": "supported", "who": "Ada"} | row for row in rows)
+    return Path("rows.csv")
+
+
+def test_rows_of_one_answer_that_differ_are_told_with_both_lines() -> None:
+    rows = [{"claim": "A"}, {"claim": "B", "who": "Bob", "when": "2026-11-30"}, {"claim": "C", "answer": NO, "who": ""}]
+    with pytest.raises(DataError) as told:
+        read_labels(of_rows(*rows))
+    assert str(told.value).splitlines()[1:] == [
+        "rows.csv:2: who is Bob in line 3 and Ada in line 2; keep one",
+        f"rows.csv:2: answer is {NO} in line 4 and {YES} in line 2; keep one",
+    ]
+
+
+def test_who_and_when_may_stand_in_any_row_of_an_answer() -> None:
+    days = [{"claim": "A", "who": ""}, {"claim": "B", "when": "2026-11-29"}, {"claim": "C", "when": "2026-11-30"}]
+    (found,) = read_labels(of_rows(*days))
+    assert (found.who, found.when, len(found.claims or ())) == ("Ada", "2026-11-29", 3)
+
+
+def test_long_contexts_come_back() -> None:
+    contexts = [CONTEXT * 10_000, "x" * 200_000]
+    (found,) = read_labels(of_rows({"contexts": json.dumps(contexts)}))
+    assert found.contexts == tuple(contexts)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda text: text.replace(f"{YES},supported", f'"{YES},supported'), "the table is broken near line"),
+        (lambda text: text.replace(",supported", ",supported,,more"), "line 2 has more cells than there are columns"),
+        (lambda text: text.replace("]", ""), r"contexts is no JSON list; .* more than 32,767 characters"),
+        (lambda text: text.replace('"[', f'"{"[" * 100_000}'), "contexts is no JSON list"),
+        (lambda text: text.replace(",supported", ","), "has no label: no row has a verdict"),
+    ],
+    ids=["lost quotation mark", "more cells", "cut off", "deep", "no verdict"],
+)
+def test_a_table_that_was_spoiled_is_told(change: Callable[[str], str], told: str) -> None:
+    path = of_rows({})
+    path.write_text(change(path.read_text()))
+    with pytest.raises(DataError, match=told):
+        read_labels(path)
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\n", "'", "'="])
+def test_no_cell_is_a_formula_and_every_text_comes_back(start: str) -> None:
+    answer = f"{start}cmd|' /C calc'!A0 is {YES}"
+    table = Path("formula.csv")
+    table.write_text(table_text(draw(stored({"q1": answer}), 1.0)), encoding="utf-8", newline="")
+    rows = list(csv.DictReader(StringIO(table.read_text(encoding="utf-8"), newline="")))
+    assert rows
+    assert not [cell for row in rows for cell in row.values() if cell.startswith(tuple("=+-@＝＋－＠\t\r\n"))]
+    of_rows(*[{name: cell for name, cell in row.items() if cell} for row in rows])
+    (found,) = read_labels(Path("rows.csv"))
+    assert found.answer == answer
+
+
+def test_a_table_is_a_file_of_labels_for_align_too(cli: Callable[..., tuple[int, str, str]]) -> None:
+    run = stored({f"q{n}": YES for n in range(3)})
+    code, out, err = cli("align", str(of_rows({}, {"id": "q1", "claim": NO})), "--run", str(run))
+    assert (code, "1 answers" in out) == (0, True), err
 
 
 # Back into the test set.

@@ -112,6 +112,7 @@ def test_server_errors_are_tried_again(openai_stub: OpenAIStub) -> None:
         (StubReply(payload=[]), {}, "base_url"),
         (StubReply(raw=b""), {}, "base_url"),
         (StubReply(raw=b"{oops"), {}, "no JSON of this interface; check base_url"),
+        (StubReply(raw=b"[" * 100_000 + b"]" * 100_000), {}, "no JSON of this interface; check base_url"),
         (StubReply(raw=b"\xff\xfe"), {}, "base_url"),
         (StubReply(raw=b"<html>", headers={"content-type": "text/html"}), {}, "often in /v1"),
     ],
@@ -128,6 +129,7 @@ def test_server_errors_are_tried_again(openai_stub: OpenAIStub) -> None:
         "list",
         "nothing",
         "broken json",
+        "deep json",
         "bytes",
         "html",
     ],
@@ -169,6 +171,89 @@ def test_a_key_that_is_not_set_is_named_before_any_call(
     with pytest.raises(EndpointError, match="api_key_env names STUB_KEY, which is not set"):
         endpoint(openai_stub).chat(HELLO)
     assert openai_stub.requests == []
+
+
+@pytest.mark.parametrize("value", ["sk-two\nlines-of-a-key", "schlüssel-of-some-length", "sk-\x00-zero-byte-key"])
+def test_a_key_that_no_header_can_carry_is_named_and_not_shown(
+    openai_stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setattr("adapters.endpoint.os.environ", {"STUB_KEY": value})
+    with pytest.raises(EndpointError, match="STUB_KEY in the environment is no key: it has a line break, or") as caught:
+        endpoint(openai_stub).chat(HELLO)
+    assert value not in str(caught.value)
+    assert openai_stub.requests == []
+
+
+def test_a_key_that_the_endpoint_repeats_is_in_no_reply(openai_stub: OpenAIStub) -> None:
+    choices = [{"message": {"content": f"You sent {KEY}."}, "finish_reason": "stop"}]
+    openai_stub.script(completion(choices=choices, model=f"m {KEY}", debug={f"Bearer {KEY}": [KEY, 1, None]}))
+    reply = endpoint(openai_stub).chat(HELLO)
+    assert (reply.text, reply.model) == ("You sent [key].", "m [key]")
+    assert reply.body["debug"] == {"Bearer [key]": ["[key]", 1, None]}
+    assert KEY not in repr(reply)
+
+
+def test_a_key_too_short_for_a_secret_leaves_replies_alone(
+    openai_stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STUB_KEY", "ollama")  # what servers that want any key are given
+    openai_stub.script(chat("ollama runs models"))
+    assert endpoint(openai_stub).chat(HELLO).text == "ollama runs models"
+
+
+def test_a_header_that_repeats_the_key_is_not_shown(openai_stub: OpenAIStub) -> None:
+    headers = {"retry-after": f"Bearer {KEY}", "x-should-retry": "false"}
+    assert "(Retry-After: Bearer [key]," in refusal(openai_stub, status(429, headers))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"options": {"user": f"me {KEY}"}},
+        {"options": {"metadata": {"of": [{"tenant": KEY}]}}},
+        {"base_url": f"http://localhost:1/{KEY}/v1"},
+        {"model": KEY},
+    ],
+    ids=["option", "deep option", "address", "model"],
+)
+def test_a_setting_that_holds_the_key_is_refused_without_showing_it(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="holds the key that STUB_KEY has in the environment") as caught:
+        Endpoint(**{"base_url": "http://localhost:1/v1", "model": "m", "api_key_env": "STUB_KEY", **fields})
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("api-key", {"api-key": "hunter2"}),
+        ("X-Api-Keys", {"X-Api-Keys": "hunter2"}),
+        ("Authorization", {"extra_headers": {"Authorization": "hunter2"}}),
+        ("client_secret", {"tools": [{"auth": {"client_secret": "hunter2"}}]}),
+        ("credentials", {"credentials": "hunter2"}),
+    ],
+)
+def test_options_hold_no_name_of_a_secret_at_any_depth(name: str, options: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match=f"must not hold {name}: options are stored") as caught:
+        Endpoint(base_url="http://localhost:1/v1", model="m", options=options)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("usage", "counts"),
+    [
+        ("x", (None, None)),
+        ([1], (None, None)),
+        ({"prompt_tokens": -5, "completion_tokens": True}, (None, None)),
+        ({"prompt_tokens": 5.5, "completion_tokens": 1}, (None, 1)),
+    ],
+    ids=str,
+)
+def test_counts_that_are_none_cost_no_reply(
+    openai_stub: OpenAIStub, usage: Any, counts: tuple[int | None, int | None]
+) -> None:
+    openai_stub.script(completion(choices=[{"message": {"content": "a"}}], usage=usage))
+    reply = endpoint(openai_stub).chat(HELLO)
+    assert (reply.text, reply.tokens_in, reply.tokens_out) == ("a", *counts)
 
 
 def test_half_an_emoji_is_named_before_it_is_sent(openai_stub: OpenAIStub) -> None:
