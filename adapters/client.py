@@ -297,6 +297,7 @@ class Client:
         keeps = settings.cache_file is not None and settings.cache != "off"
         self._cache = ReplyCache(Path(settings.cache_file)) if keeps and settings.cache_file else None
         self._asked: set[str] = set()
+        self._answering: set[str] = set()
         self._in_flight: dict[tuple[int, bool, str], asyncio.Future[Reply]] = {}
         self._lock = threading.Lock()
         self.used = Used()
@@ -314,8 +315,11 @@ class Client:
             self._told(self._cache.get, "")
 
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of replies that could not be kept."""
-        return (f"replies are not kept any more: {self.unkept}",) if self.unkept else ()
+        """What a person should know: another model that answered, and replies that could not be kept."""
+        unkept = (f"replies are not kept any more: {self.unkept}",) if self.unkept else ()
+        others = " and ".join(map(repr, sorted(self._answering - {self.settings.model})))
+        asked = f"model {self.settings.model!r} was asked, and {self.endpoint.host} says that {others} answered"
+        return ((asked,) if others else ()) + unkept
 
     async def chat(
         self,
@@ -333,6 +337,7 @@ class Client:
         """
         began = perf_counter()
         answered = await self._answered(messages, options, sample, anew, seconds)
+        self._answering.add(answered.reply.model)
         self._count(answered.cached, counted(answered.reply), answered.cost, began)
         return answered
 

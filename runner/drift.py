@@ -10,6 +10,7 @@ it said then, and judged scores are subtracted only where both runs were graded 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -239,6 +240,15 @@ def load(path: Path) -> Frozen:
     known = {q.id for q in frozen.questions} & {r.question_id for r in frozen.records}
     if lost := [score.question_id for score in frozen.scores if score.question_id not in known]:
         raise ConfigError(f"judge.frozen: {path} has a score of {lost[0]}, and not its question and record")
+    if empty := [score.question_id for score in frozen.scores if score.value is None]:
+        raise ConfigError(f"judge.frozen: {path} has a score of {empty[0]} without a value; freeze it anew")
+    for what, names in (
+        ("question", [question.id for question in frozen.questions]),
+        ("record", [record.question_id for record in frozen.records]),
+        ("score", [f"{score.question_id} by {score.definition}" for score in frozen.scores]),
+    ):
+        if twice := [name for name, count in Counter(names).items() if count > 1]:
+            raise ConfigError(f"judge.frozen: {path} has the {what} of {twice[0]} twice; keep one")
     return frozen
 
 
@@ -257,6 +267,11 @@ def graded_again(judge: Judge, scorers: Sequence[Scorer | JudgedScorer], progres
     drift = replace(drift, left_out=tuple(sorted(changed)))
     if not befores:
         return replace(drift, unmeasured="none of the frozen definitions is asked here as it was then")
+    for score in befores:
+        low, high = asked[score.definition].value_range
+        if score.value is None or not low <= score.value <= high:
+            told = f"has {score.value} as the {score.definition} of {score.question_id}, expected {low:g} to {high:g}"
+            raise ConfigError(f"judge.frozen: {judge.frozen} {told}; freeze it anew")
     questions = {question.id: question for question in frozen.questions}
     records = {record.question_id: record for record in frozen.records}
     jobs = [(asked[s.definition], questions[s.question_id], records[s.question_id]) for s in befores]
@@ -329,7 +344,7 @@ def _named(card: JudgeCard) -> str:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

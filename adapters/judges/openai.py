@@ -125,10 +125,6 @@ class OpenAIJudge(ClientSettings, SampledJudge):
     def _found(self) -> dict[str, Structure]:
         return {}
 
-    @cached_property
-    def _answering(self) -> set[str]:
-        return set()
-
     def check(self) -> None:
         """See Judge."""
         try:
@@ -172,7 +168,6 @@ class OpenAIJudge(ClientSettings, SampledJudge):
             untaken = error.status in (400, 422) and call.schema
             raise JudgeFault(f"{error}{self.untaken if untaken else ''}") from None
         said = answered.reply
-        self._answering.add(said.model)
         text = _argument(said.body) or said.text
         return Reply(
             text, said.tokens_in, said.tokens_out, said.finish_reason, said.model, answered.cached, answered.cost
@@ -227,9 +222,6 @@ class OpenAIJudge(ClientSettings, SampledJudge):
         """An alias for changing weights, a judge of the generator's own family, samples that cannot differ, another
         model that answered, replies that could not be kept."""
         told = self.alike(self.temperature) + model_warnings(self.model, self.revision, generator_model)
-        if others := sorted(self._answering - {self.model}):
-            answered = " and ".join(map(repr, others))
-            told += (f"judge model {self.model!r} was asked, and {self.host} says that {answered} answered",)
         clients = [self.client, *([self._embedder] if "_embedder" in self.__dict__ else [])]
         return (*told, *dict.fromkeys(note for client in clients for note in client.notes()))
 

@@ -181,7 +181,7 @@ class YesNoJudge(ClientSettings, SampledJudge):
 
     def warnings(self, generator_model: str | None) -> tuple[str, ...]:
         """That the prompts are not the frameworks', what the name of the model tells, samples that cannot differ,
-        replies that could not be kept."""
+        another model that answered, replies that could not be kept."""
         named = model_warnings(self.model, self.revision, generator_model)
         return (AGREEMENT, *self.alike(self.temperature), *named, *self.client.notes())
 

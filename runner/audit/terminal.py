@@ -11,7 +11,7 @@ from runner.audit.findings import Audit, Claim, Family, Group, View
 from runner.audit.wording import Name, Told
 from runner.console import as_json, broken, note, print_lines, print_table, print_text, short, table_of
 
-RECORDS, CLAIMS, HAZARDS, REASONS = 3, 8, 6, 3
+RECORDS, CLAIMS, HAZARDS, REASONS = 3, 3, 6, 3
 """Shown of each question asked: records, claims of a record that are not counted alike, hazards, and pairs whose
 reasons are told in words."""
 KEY = 34

@@ -284,7 +284,7 @@ def _open(why: Why) -> str:
         return f"the verdicts leave the part of the formula open by ±{number(why.slack)}" if why.slack > NOTHING else ""
     verdicts = count(why.undetermined, "verdict says", "verdicts say")
     coarse = f"{verdicts} less than the other formula must know (not supported: contradicted, or absent?)"
-    return f"{coarse} and count halfway, which leaves the part of the formula open by ±{number(why.slack)}"
+    return f"{coarse} and {'counts' if why.undetermined == 1 else 'count'} halfway, which leaves the part of the formula open by ±{number(why.slack)}"
 
 
 def _rule(group: Group, pair: Pair, n: int, left: Row, right: Row, called: Mapping[str, Name], noun: str) -> str:

@@ -547,7 +547,7 @@ def test_another_model_than_asked_is_named_once_with_both_names(openai_stub: Ope
         used = judge(openai_stub, tmp_path)
         judged(used)
         told = [warning for warning in used.warnings(None) if "cheaper-1" in warning]
-        assert told == [f"judge model 'stub-1' was asked, and {used.host} says that 'cheaper-1' answered"]
+        assert told == [f"model 'stub-1' was asked, and {used.host} says that 'cheaper-1' answered"]
     openai_stub.script(YES)
     used = judge(openai_stub, tmp_path, cache="refresh")
     judged(used)

@@ -172,7 +172,7 @@ def test_what_stages_that_ask_a_model_cost_is_told_beside_the_judge(run: Run, op
     assert "reranker: " not in said.err, "what is read from the store was not asked"
 
 
-def test_a_stage_says_that_its_replies_could_not_be_kept(
+def test_a_stage_says_that_another_model_answered_and_that_replies_could_not_be_kept(
     run: Run, folder: Path, openai_stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from adapters.reply_cache import CacheError, ReplyCache
@@ -181,8 +181,9 @@ def test_a_stage_says_that_its_replies_could_not_be_kept(
         raise CacheError("the disk is full")
 
     monkeypatch.setattr(ReplyCache, "put", full)
-    typed = ["generator=openai", f"generator.base_url={openai_stub.base_url}", "generator.model=stub-1"]
+    typed = ["generator=openai", f"generator.base_url={openai_stub.base_url}", "generator.model=big"]
     outcome = run(*typed, options=("--json",)).json
+    assert [note for note in outcome["notes"] if note.startswith("generator: model 'big' was asked, and 127.0.0.1:")]
     told = [note for note in outcome["notes"] if "not kept" in note]
     assert told == [
         "generator: replies are not kept any more: the disk is full",
@@ -273,7 +274,7 @@ def test_another_model_than_asked_is_one_note_of_the_run_and_stands_by_each_repl
 ) -> None:
     outcome = run(options=("--json",)).json
     (told,) = [note for note in outcome["notes"] if "was asked" in note]
-    assert told.startswith("judge model 'stub-1-q4_0' was asked, and 127.0.0.1:")
+    assert told.startswith("model 'stub-1-q4_0' was asked, and 127.0.0.1:")
     assert told.endswith(" says that 'stub-1' answered")
     lines = (Path(outcome["folder"]) / "judge_replies.jsonl").read_text().splitlines()[1:]
     assert [json.loads(line)["model"] for line in lines] == ["stub-1"] * 4

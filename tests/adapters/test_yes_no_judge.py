@@ -161,6 +161,13 @@ def test_it_says_that_the_prompts_are_not_the_frameworks(openai_stub: OpenAIStub
     assert "alias" in alias
 
 
+def test_another_model_than_asked_is_told(openai_stub: OpenAIStub) -> None:
+    openai_stub.script(YES)
+    used = judge(openai_stub, model="big-20250101")
+    asyncio.run(used.yes("support", unit="Blue.", text="Blue."))
+    assert used.warnings(None)[-1] == f"model 'big-20250101' was asked, and {used.host} says that 'stub-1' answered"
+
+
 def test_it_travels_between_processes(openai_stub: OpenAIStub) -> None:
     openai_stub.script(YES)
     used = judge(openai_stub)

@@ -220,6 +220,10 @@ def test_a_file_that_is_no_sample_is_told() -> None:
         drift.load(Path("judge_gone.json"))
     with pytest.raises(ConfigError, match=r"frozen\.json is there already"):
         drift.save(drift.freeze(Path("graded")), Path("frozen.json"))
+    for field, of in (("questions", "question of q0"), ("records", "record of q0"), ("scores", "score of q0 by mood/")):
+        assert f"has the {of}" in spoiled(lambda data, field=field: data[field].append(data[field][0]))
+    failed = {"value": None, "status": "failed", "reason": "it broke"}
+    assert "has a score of q0 without a value; freeze it anew" in spoiled(lambda data: data["scores"][0].update(failed))
     Path("spoiled.json").write_text("{")
     with pytest.raises(ConfigError, match=r"`paribus judge freeze`: Invalid JSON: EOF"):
         drift.load(Path("spoiled.json"))
@@ -228,6 +232,16 @@ def test_a_file_that_is_no_sample_is_told() -> None:
         drift.freeze(Path("blank"))
     with pytest.raises(ConfigError, match="must be at least 1"):
         drift.freeze(Path("graded"), 0)
+
+
+@pytest.mark.parametrize("value", [5, -0.1, 1e308])
+def test_a_frozen_value_that_no_judge_can_have_given_is_told(value: float) -> None:
+    frozen(Moody(), ["Hi."])
+    data = json.loads(Path("frozen.json").read_text())
+    data["scores"][0]["value"] = value
+    Path("frozen.json").write_text(json.dumps(data), encoding="utf-8-sig")  # an editor may add its mark
+    with pytest.raises(ConfigError, match=r"as the mood/polite of q0, expected 0 to 1; freeze it anew"):
+        again(Moody(frozen="frozen.json"))
 
 
 @pytest.mark.parametrize(
