@@ -13,6 +13,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -54,6 +55,10 @@ class _KeptVector:
 
 
 _REPLY, _VECTOR = TypeAdapter(Reply), TypeAdapter(_KeptVector)
+
+
+class _GivenUp(EndpointError):
+    """Who asked was cancelled before the reply came."""
 
 
 class BudgetReached(EndpointError):
@@ -353,8 +358,9 @@ class Client:
         if not anew and (kept := self._kept(key)) is not None:
             return Answered(self._read(_REPLY, kept), True, 0.0)
         place = (id(asyncio.get_running_loop()), anew, key)
-        if place in self._in_flight:
-            return Answered(await asyncio.shield(self._in_flight[place]), True, 0.0)
+        while place in self._in_flight:
+            with suppress(_GivenUp):  # by who asked, not by the endpoint: one of those who wait asks in its place
+                return Answered(await asyncio.shield(self._in_flight[place]), True, 0.0)
         shared: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._in_flight[place] = shared
         try:
@@ -364,7 +370,7 @@ class Client:
                 await self._keep(key, asdict(reply))
         except BaseException as error:
             known = isinstance(error, EndpointError | TimeoutError)
-            shared.set_exception(error if known else EndpointError("the call was given up"))
+            shared.set_exception(error if known else _GivenUp("the call was given up"))
             shared.exception()  # whoever waits is told; nobody has to
             raise
         finally:

@@ -483,7 +483,7 @@ class ContextualRecall(DeepEvalScorer, RankedScorer):
 
     def arithmetic(self) -> Formula:
         """See Measure."""
-        return Formula(formulas.REFERENCE_CLAIMS, formulas.YES_ONLY, formulas.ATTRIBUTED_ONLY)
+        return Formula(formulas.REFERENCE_CLAIMS, formulas.YES_ONLY, formulas.ATTRIBUTED_ONLY, named=False)
 
     def sites(self, measurement: Measurement) -> tuple[CallSite, ...]:
         """See DeepEvalScorer."""

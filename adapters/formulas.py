@@ -52,13 +52,15 @@ class Formula:
 
     units: what is counted; only formulas of the same units can be applied to each other's verdicts.
     native: credit, 0 to 1, of the framework's own words. words: credit of ours, for the verdicts of others.
-    combine: credits, in the order of the verdicts, to the value.
+    combine: credits, in the order of the verdicts, to the value. named: whether the framework's verdicts say which unit
+    they are about; where they do not, they cannot be laid beside those of others.
     """
 
     units: str
     native: Mapping[str, float]
     words: Mapping[str, float]
     combine: Callable[[Sequence[float]], float] = fmean
+    named: bool = True
 
     def own(self, verdict: Verdict) -> float:
         """The credit of one of the framework's own verdicts. Raises KeyError for a word that it does not have."""

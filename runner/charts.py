@@ -38,6 +38,7 @@ STYLE = """
   .chart .point { fill: var(--heat); fill-opacity: .55; stroke: var(--ground); stroke-width: .75; }
   .chart .interval { stroke: var(--heat); stroke-width: 3; stroke-linecap: round; }
   .chart .dot { fill: var(--part-1); stroke: var(--ground); stroke-width: 1.5; }
+  .chart .hollow { fill: var(--ground); stroke: var(--part-1); stroke-width: 1.75; }
   .chart .heat { fill: var(--heat); }
   .chart .own { fill: none; stroke: var(--ink); stroke-width: 1.75; }
   .chart .part-1 { fill: var(--part-1); } .chart .part-2 { fill: var(--part-2); }
@@ -86,6 +87,16 @@ class Interval:
     value: float
     low: float | None
     high: float | None
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two means of one thing, 0 to 1, before and after. told: the difference as text."""
+
+    name: str
+    before: float
+    after: float
     told: str
 
 
@@ -190,24 +201,48 @@ def stacked(bars: Sequence[Bar], title: str) -> str:
 
 
 def intervals(rows: Sequence[Interval], title: str, threshold: float | None = None) -> str:
-    """Means as dots on a line from 0 to 1, with their intervals."""
+    """Means as dots on a line from 0 to 1, with their intervals; what lies outside is drawn at the end."""
     height, left, width = 36, 6, WIDTH - 12
     bottom, marks = height * len(rows), []
+
+    def at(value: float) -> float:
+        return left + width * min(max(value, 0.0), 1.0)
+
     for down, row in enumerate(rows):
         y = height * down + 24
         marks.append(_label(0, y - 12, _beside(row.name, row.told)))
         marks.append(_label(WIDTH, y - 12, row.told, "strong", "end"))
         marks.append(_line(left, y, left + width, y, "rule"))
         if threshold is not None:
-            marks.append(_line(left + width * threshold, y - 7, left + width * threshold, y + 7, "zero"))
+            marks.append(_line(at(threshold), y - 7, at(threshold), y + 7, "zero"))
         marks.append(f"<g><title>{_text(f'{row.name}: {row.told}')}</title>")
         if row.low is not None and row.high is not None:
-            marks.append(_line(left + width * row.low, y, left + width * row.high, y, "interval"))
-        marks.append(f'<circle class="dot" cx="{left + width * row.value:.1f}" cy="{y}" r="4.5"/></g>')
-    for tick, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
-        at = {"start": 0.0, "middle": left + width * tick, "end": WIDTH}[anchor]
-        marks.append(_label(at, bottom + 10, f"{tick:g}", "soft", anchor))
-    return _svg(bottom + 14, title, marks)
+            marks.append(_line(at(row.low), y, at(row.high), y, "interval"))
+        marks.append(f'<circle class="dot" cx="{at(row.value):.1f}" cy="{y}" r="4.5"/></g>')
+    return _svg(bottom + 14, title, [*marks, *_ticks(bottom + 10, left, width)])
+
+
+def pairs(rows: Sequence[Pair], title: str) -> str:
+    """Two dots a row on a line from 0 to 1, the hollow one before and the filled one after, with a line between."""
+    height, left, width = 36, 6, WIDTH - 12
+    marks = []
+    for down, row in enumerate(rows):
+        y = height * down + 24
+        before, after = (left + width * min(max(value, 0.0), 1.0) for value in (row.before, row.after))
+        marks.append(_label(0, y - 12, _beside(row.name, row.told)))
+        marks.append(_label(WIDTH, y - 12, row.told, "strong", "end"))
+        marks.append(_line(left, y, left + width, y, "rule"))
+        marks.append(f"<g><title>{_text(f'{row.name}: {row.before:.3f} to {row.after:.3f}, {row.told}')}</title>")
+        marks.append(_line(before, y, after, y, "interval"))
+        marks.append(f'<circle class="hollow" cx="{before:.1f}" cy="{y}" r="4.5"/>')
+        marks.append(f'<circle class="dot" cx="{after:.1f}" cy="{y}" r="4.5"/></g>')
+    return _svg(height * len(rows) + 14, title, [*marks, *_ticks(height * len(rows) + 10, left, width)])
+
+
+def _ticks(y: float, left: float, width: float) -> list[str]:
+    """The ends and the middle of a line from 0 to 1."""
+    ends = ((0.0, 0.0, "start"), (0.5, left + width * 0.5, "middle"), (1.0, float(WIDTH), "end"))
+    return [_label(at, y, f"{tick:g}", "soft", anchor) for tick, at, anchor in ends]
 
 
 def shortened(text: str, length: int) -> str:

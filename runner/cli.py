@@ -50,6 +50,31 @@ examples: paribus audit --example
           paribus audit --versions deepeval==4.2.6 deepeval==4.3.1 --definitions deepeval/faithfulness
 what it reads and writes, and how the parts of a difference are computed: docs/audit.md
 """
+ACCEPT = """\
+examples: paribus accept latest
+          paribus accept mlruns/results/single/20261130T101500-000000 --to baselines/judged.json
+The file is small and made for review: commit it. Where the run is tracked, it gets the tag paribus.accepted too.
+overrides: tracking.folder=..., tracking.uri=..., tracking.experiment=...
+"""
+GATE = """\
+examples: paribus gate latest
+          paribus gate latest --baseline baseline.json --junit gate.xml --summary gate.md
+          paribus gate latest --rules gate.yaml
+          paribus gate latest --baseline mlruns/results/single/20261130T101500-000000
+without --baseline: baseline.json here, else the tracked run that was accepted last
+rules: conf/gate/default.yaml, or a YAML file with the same keys
+overrides: tracking.folder=..., tracking.uri=..., tracking.experiment=...
+what a gate looks at, and ready jobs for CI: docs/ci.md
+exit codes of gate: 0 passed; 1 regression; 2 it cannot be told: not comparable, something missing, or broken input
+"""
+COMPARE = """\
+examples: paribus compare baseline latest
+          paribus compare mlruns/results/20261130T101500-000000/0 chunker.size=400 --out difference
+          paribus compare baseline latest --slice split:held_out
+a run is a result folder, the id or name of a tracked run, or `latest`; BASE may be `baseline`: that of the candidate's
+sweep. What each column means: docs/compare.md
+exit codes of compare: 0 compared; 1 nothing could be compared; 2 the input is wrong
+"""
 WORDS = "an id, or module:Class, and parameters that are not at their defaults; values are JSON, or plain text"
 EXIT_CODES = "exit codes: 0 done; 1 something that ran failed; 2 nothing ran, the input is wrong; 130 interrupted"
 
@@ -147,6 +172,40 @@ def _audit_arguments(command: argparse.ArgumentParser) -> None:
         help="likeness from which on two claims are one (default: 0.8)",
     )
     command.add_argument("--out", metavar="FOLDER", help="where files go; default: a new one in tracking.folder/audits")
+    _run_arguments(command)
+
+
+def _accept_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("run", metavar="RUN", help="a result folder, latest, or the id or name of a tracked run")
+    command.add_argument("words", nargs="*", metavar="OVERRIDE", help="of tracking")
+    command.add_argument("--to", default="baseline.json", metavar="FILE", help="the file (default: baseline.json)")
+    _run_arguments(command)
+
+
+def _gate_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("run", metavar="RUN", help="a result folder, latest, or the id or name of a tracked run")
+    command.add_argument("words", nargs="*", metavar="OVERRIDE", help="of tracking")
+    command.add_argument("--baseline", metavar="FILE|RUN", help="a file of `paribus accept`, or another run")
+    command.add_argument("--rules", default="default", metavar="NAME|FILE", help="in conf/gate, or a YAML file")
+    command.add_argument("--junit", metavar="FILE", help="write JUnit XML")
+    command.add_argument("--summary", metavar="FILE", help="write Markdown for the page of the job")
+    command.add_argument(
+        "--anyway", action="store_true", help="compare what is not comparable all the same; every output says so"
+    )
+    _run_arguments(command)
+
+
+def _compare_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("baseline", metavar="BASE", help="the run to compare with")
+    command.add_argument("candidate", metavar="CANDIDATE", help="the run that is judged")
+    command.add_argument(
+        "words", nargs="*", metavar="OVERRIDE", help="where runs are: tracking.folder=..., tracking=off"
+    )
+    command.add_argument("--out", metavar="FOLDER", help="where files go; default: a new one in tracking.folder")
+    command.add_argument("--anyway", action="store_true", help="subtract also what does not mean the same, and say so")
+    command.add_argument(
+        "--slice", nargs="+", action="extend", metavar="NAME", help="only the questions of these slices"
+    )
     _run_arguments(command)
 
 
@@ -283,7 +342,8 @@ def _aligned(options: argparse.Namespace, rest: list[str]) -> int:
 def _audited(options: argparse.Namespace, rest: list[str]) -> int:
     from runner.audit import command
 
-    given = [*options.words, *(options.definitions or ()), *(options.columns or ()), *(options.versions or ()), *rest]
+    lists = (options.run, options.columns, options.definitions, options.versions)
+    given = [*options.words, *(word for words in lists for word in words or ()), *rest]
     overrides = tuple(word for word in given if command.is_override(word))
     left = [word for word in rest if word not in overrides]
     files = [word for word in options.words if word not in overrides]
@@ -307,6 +367,58 @@ def _audited(options: argparse.Namespace, rest: list[str]) -> int:
         call_libraries=options.call_libraries,
         threshold=options.threshold,
         similar=options.similar,
+        out=Path(options.out) if options.out else None,
+    )
+    return ExitCode.OK if command.run(asked) else ExitCode.FAILED
+
+
+def _accepted(options: argparse.Namespace, rest: list[str]) -> int:
+    from runner.gate import command
+
+    if unknown := _unknown(rest):
+        return _told(f"{unknown}: no such argument; `paribus accept --help` lists what there is", ExitCode.USAGE)
+    command.accept(options.run, Path(options.to), [*options.words, *rest])
+    return ExitCode.OK
+
+
+def _gated(options: argparse.Namespace, rest: list[str]) -> int:
+    from runner.gate import command
+
+    if unknown := _unknown(rest):
+        return _told(f"{unknown}: no such argument; `paribus gate --help` lists what there is", ExitCode.USAGE)
+    asked = command.Asked(
+        run=options.run,
+        baseline=options.baseline,
+        rules=options.rules,
+        junit=Path(options.junit) if options.junit else None,
+        summary=Path(options.summary) if options.summary else None,
+        anyway=options.anyway,
+        overrides=(*options.words, *rest),
+    )
+    return command.decide(asked).exit_code
+
+
+def _unknown(rest: Sequence[str]) -> str | None:
+    """The first word that is neither an override nor a folder of configuration."""
+    return next((word for word in rest if word.startswith("-") and not word.startswith("--config-dir=")), None)
+
+
+def _compared(options: argparse.Namespace, rest: list[str]) -> int:
+    from runner.compare import command
+
+    if options.candidate.startswith(("tracking=", "tracking.")):
+        return _told(f"compare takes two runs, got {options.candidate} as the second", ExitCode.USAGE)
+    given = [*options.words, *(options.slice or ()), *rest]
+    overrides = tuple(word for word in given if "=" in word)
+    left = [word for word in (*options.words, *rest) if word not in overrides]
+    if left:
+        return _told(f"{left[0]}: no such argument; `paribus compare --help` lists what there is", ExitCode.USAGE)
+    asked = command.Asked(
+        baseline=options.baseline,
+        candidate=options.candidate,
+        overrides=overrides,
+        anyway=options.anyway,
+        slices=tuple(word for word in (options.slice or ()) if word not in overrides),
         out=Path(options.out) if options.out else None,
     )
     return ExitCode.OK if command.run(asked) else ExitCode.FAILED
@@ -372,9 +484,10 @@ _JUDGE = {
 
 
 def _schema_arguments(command: argparse.ArgumentParser) -> None:
-    from runner.definitions import SCHEMAS
+    from runner.definitions import FILES, SCHEMAS
 
-    command.add_argument("type", choices=tuple(SCHEMAS), metavar="TYPE", help=" | ".join(SCHEMAS))
+    names = (*SCHEMAS, *FILES)
+    command.add_argument("type", choices=names, metavar="TYPE", help=" | ".join(names))
 
 
 _COMMANDS = {
@@ -394,10 +507,26 @@ _COMMANDS = {
         "paribus definitions [--by asks|framework] [--json] [show | diff ...]",
         DEFINITIONS,
     ),
+    "compare": (
+        "compare two runs question by question: what changed, beyond chance or not, and where",
+        "paribus compare BASE CANDIDATE [--out FOLDER] [--anyway] [--slice NAME ...] [--json] [OVERRIDE ...]",
+        COMPARE,
+    ),
     "audit": (
         "show why scores of one name differ: other claims, other verdicts, or another formula",
         "paribus audit [ANSWERS | --run RUN ... | --example | --ranking MARKS] [OPTIONS] [OVERRIDE ...]",
         AUDIT,
+    ),
+    "accept": (
+        "accept a run as the baseline that later ones are held to",
+        "paribus accept RUN [--to FILE] [--json] [OVERRIDE ...]",
+        ACCEPT,
+    ),
+    "gate": (
+        "end with exit code 1 where a run is worse than the accepted baseline",
+        "paribus gate RUN [--baseline FILE|RUN] [--rules NAME|FILE] [--junit FILE] [--summary FILE] [--anyway] "
+        "[--json] [OVERRIDE ...]",
+        GATE,
     ),
     "judge": ("show how far a judge agrees with people", "paribus judge ACTION ...", JUDGE),
     "schema": ("print the JSON Schema of what paribus reads and writes", "paribus schema TYPE", ""),
@@ -407,17 +536,21 @@ _ARGUMENTS = {
     "sweep": _sweep_arguments,
     "record": _record_arguments,
     "definitions": _definitions_arguments,
+    "compare": _compare_arguments,
     "audit": _audit_arguments,
+    "accept": _accept_arguments,
+    "gate": _gate_arguments,
     "judge": _judge_arguments,
     "schema": _schema_arguments,
 }
 
 
 def _guarded(options: argparse.Namespace, rest: list[str]) -> int:
+    failed = ExitCode.USAGE if options.command == "gate" else ExitCode.FAILED  # of a gate, FAILED means a regression
     try:
         return _dispatch(options, rest)
     except ParibusError as error:
-        return _told(error, error.exit_code)
+        return _told(error, failed if error.exit_code == ExitCode.FAILED else error.exit_code)
     except KeyboardInterrupt:
         return _told(
             "stopped. What was finished is kept, and the same command goes on from there.", ExitCode.INTERRUPTED
@@ -431,7 +564,7 @@ def _guarded(options: argparse.Namespace, rest: list[str]) -> int:
         if os.environ.get(TRACEBACK):
             raise
         place = _last_place(error)
-        return _told(f"{place}{type(error).__name__}: {error} ({TRACEBACK}=1 prints where from)", ExitCode.FAILED)
+        return _told(f"{place}{type(error).__name__}: {error} ({TRACEBACK}=1 prints where from)", failed)
 
 
 TRACEBACK = "PARIBUS_TRACEBACK"
@@ -457,6 +590,12 @@ def _dispatch(options: argparse.Namespace, rest: list[str]) -> int:
     if options.command == "judge":
         os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
         return _JUDGE[options.action].run(options, rest)
+    if options.command in ("accept", "gate"):
+        os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
+        return _accepted(options, rest) if options.command == "accept" else _gated(options, rest)
+    if options.command == "compare":
+        os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
+        return _compared(options, rest)
     if options.command == "audit":
         os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
         return _audited(options, rest)

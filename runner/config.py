@@ -41,7 +41,7 @@ STAGES: dict[str, type[Component]] = {
 PARTS: dict[str, type[BaseModel]] = {**STAGES, "judge": Judge}
 """Config group -> what its `_target_` must be, for all groups that have one."""
 
-VARIABLES = (*STAGES, "metrics", "judge")
+VARIABLES = (*STAGES, "records", "metrics", "judge")
 """The config groups that describe the experiment: what may be swept, fingerprinted and compared. The others say where
 results go and how work is spread, and never change a number."""
 
@@ -124,6 +124,13 @@ class Trial(_Settings):
     baseline: str | None = None
 
 
+class Records(_Settings):
+    """Where contexts come from. frozen: True = from the result folder `path`, so that only generation runs."""
+
+    frozen: bool = False
+    path: str | None = None
+
+
 class Sweep(_Settings):
     """Preset variables of a sweep: name -> list of values, or one sweep expression (`range(1,10,2)`, `glob(*)`)."""
 
@@ -142,6 +149,7 @@ class Experiment(_Settings):
     context: Assembler
     prompt: ChatPrompt
     generator: Generator
+    records: Records = Records()
     metrics: Metrics
     judge: Judge
     tracking: Tracking
@@ -241,7 +249,13 @@ def experiment(config: DictConfig | Mapping[str, Any]) -> Experiment:
 
 
 def _known(loc: tuple[Any, ...]) -> tuple[str, ...]:
-    models: dict[str, type[BaseModel]] = {"metrics": Metrics, "tracking": Tracking, "trial": Trial, "sweep": Sweep}
+    models: dict[str, type[BaseModel]] = {
+        "records": Records,
+        "metrics": Metrics,
+        "tracking": Tracking,
+        "trial": Trial,
+        "sweep": Sweep,
+    }
     owner = models.get(str(loc[0]), Experiment) if len(loc) > 1 else Experiment
     return tuple(owner.model_fields)
 
@@ -264,6 +278,8 @@ def known_keys() -> dict[str, list[str]]:
     keys: dict[str, list[str]] = {}
     for path in sorted(path for folder in (conf_dir(), *extra_folders) for path in folder.glob("*/*.yaml")):
         group, option = path.parent.name, f"{path.parent.name}={path.stem}"
+        if group == "gate":  # the rules of `paribus gate`, no part of an experiment
+            continue
         try:
             found = yaml.safe_load(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, yaml.YAMLError):

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -343,6 +343,21 @@ def print_lines(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> None:
         for line in zip_longest(*cells, fillvalue=""):
             laid_out = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
             sys.stdout.write(f"  {laid_out}".rstrip() + "\n")
+
+
+def said(text: str) -> str:
+    """A foreign text on one line, without what steers a terminal or what it cannot write."""
+    from adapters.sentences import well_formed
+    from runner.phrases import plain
+
+    return well_formed(plain(text))
+
+
+def print_paragraphs(texts: Iterable[str], indent: int = 0) -> None:
+    """Foreign texts below one another, each on as many lines as it takes, no wider than the tables."""
+    room = max(_width(), 40) - 6
+    for text in texts:
+        print_lines(*(([("", said(text))], (indent, room - 2 - indent)) if indent else ([(said(text),)], (room,))))
 
 
 def _columns() -> int:

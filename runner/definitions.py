@@ -185,10 +185,16 @@ def allowed(schema: Mapping[str, Any]) -> str:
 
 SCHEMAS = {"score": "Score", "record": "Record", "question": "Question", "definition": "Definition"}
 """Name on the command line -> type of adapters.schema."""
+FILES = ("baseline",)
+"""Names of the schemas of files; baseline: what `paribus accept` writes."""
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    """The JSON Schema of one of SCHEMAS."""
+    """The JSON Schema of one of SCHEMAS or FILES."""
+    if name in FILES:
+        from runner.gate.accepted import BASELINE_VERSION, Accepted
+
+        return {**Accepted.model_json_schema(), "$comment": f"paribus baseline version {BASELINE_VERSION}"}
     from adapters import schema
 
     return schema.json_schema(getattr(schema, SCHEMAS[name]))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 from runner.config import Tracking
 from runner.errors import DataError
-from runner.results import SUMMARY
+from runner.results import SUMMARY, StoredRun
 
 LATEST = "latest"
+BASELINE = "baseline"
 
 
 def located(name: str, settings: Tracking) -> Path:
@@ -21,14 +24,38 @@ def located(name: str, settings: Tracking) -> Path:
     if (folder / SUMMARY).is_file():
         return folder
     if name == LATEST:
-        found = sorted((settings.root / "results").glob(f"*/*/{SUMMARY}"), key=lambda file: file.stat().st_mtime)
+        # A copy or a checkout changes the times of files, so the order is that of the runs' own, which are UTC.
+        found = [(_started(file), file.parent) for file in (settings.root / "results").glob(f"*/*/{SUMMARY}")]
         if not found:
             raise DataError(f"{settings.root / 'results'} holds no finished run; `paribus run` makes one")
-        return found[-1].parent
+        return max(found)[1]
     if folder.is_dir():
-        raise DataError(f"{name} is no result folder: it has no {SUMMARY}, which is written last")
+        runs = sorted(file.parent.name for file in folder.glob(f"*/{SUMMARY}"))
+        hint = f"; name one of the runs in it: {', '.join(runs)}" if runs else ", which is written last"
+        raise DataError(f"{name} is no result folder: it has no {SUMMARY}{hint}")
     if not settings.enabled:
         raise DataError(f"{name} is no result folder, and tracking is off, so that no tracked run can be looked up")
     from runner.tracking import Tracker
 
     return Tracker(settings).results_of(name)
+
+
+def baseline_of(run: StoredRun, settings: Tracking) -> Path:
+    """The result folder of the baseline of the sweep that `run` belongs to; where its folder is gone, what was tracked
+    of it. Raises DataError where the run is no variant, StoreError where tracking cannot be read."""
+    trial = run.config.get("trial") or {}
+    if not trial.get("baseline"):
+        what = "is the baseline of its sweep" if trial.get("design") == "baseline" else "is no variant of a sweep"
+        raise DataError(f"{run.folder} {what}, so that `{BASELINE}` means nothing beside it; name a run")
+    folder = Path(trial["baseline"])
+    if not (folder / SUMMARY).is_file() and trial.get("baseline_run_id"):
+        return located(trial["baseline_run_id"], settings)
+    return located(str(folder), settings)
+
+
+def _started(file: Path) -> datetime:
+    try:
+        found = datetime.fromisoformat(json.loads(file.read_text(encoding="utf-8"))["started"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{file} says not when its run began ({error}); remove its folder") from error
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
@@ -55,6 +55,14 @@ class Prompted:
 
 
 @dataclass(frozen=True, slots=True)
+class Contexted:
+    """The chunks that reach the prompt, in prompt order; error: why there was no ranking."""
+
+    chunks: tuple[Chunk, ...]
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Answered:
     """An answer, or text and refused None and the reason why there is none; with the prompt that was sent and the
     seconds it took.
@@ -70,9 +78,20 @@ class Answered:
     tokens_out: int | None = None
 
 
-def records(experiment: Experiment, test_set: TestSet, store: StageStore, progress: Progress) -> tuple[Record, ...]:
-    """What the system of `experiment` does for every question of `test_set`, in the order of the questions."""
+def records(
+    experiment: Experiment,
+    test_set: TestSet,
+    store: StageStore,
+    progress: Progress,
+    frozen: Mapping[str, Record] | None = None,
+) -> tuple[Record, ...]:
+    """What the system of `experiment` does for every question of `test_set`, in the order of the questions.
+
+    frozen: records of an earlier run by question id, from which everything before the prompt is taken as it is.
+    """
     system = System(experiment, test_set, store, progress)
+    if frozen is not None:
+        return _generated_anew(system, [frozen[question.id] for question in test_set.questions])
     chunks = system.chunks.value()
     retrieved, reranked = system.retrieved.value(), system.reranked.value()
     prompted, answers = system.prompted.value(), system.answers.value()
@@ -87,20 +106,48 @@ def records(experiment: Experiment, test_set: TestSet, store: StageStore, progre
             context=tuple(chunks[p] for p in prompted[i].positions),
             dropped=tuple(Dropped(chunks[p], reason) for p, reason in prompted[i].dropped),
             labelled=labelled[i],
-            prompt=answers[i].prompt,
-            answer=answers[i].text,
-            citations=answers[i].citations,
-            refused=answers[i].refused,
             usage=(
                 StageUsage("retrieve", retrieved[i].seconds),
                 StageUsage("rerank", reranked[i].seconds),
                 StageUsage("assemble", prompted[i].seconds),
                 StageUsage("generate", answers[i].seconds, answers[i].tokens_in, answers[i].tokens_out),
             ),
-            error=answers[i].error,
+            **_said(answers[i]),
         )
         for i, question in enumerate(test_set.questions)
     )
+
+
+def _generated_anew(system: System, stored: Sequence[Record]) -> tuple[Record, ...]:
+    """The records with new answers to their contexts."""
+    answers = system.answers_to([_stored_context(record) for record in stored]).value()
+    return tuple(
+        replace(
+            record,
+            usage=(
+                *(used for used in record.usage if used.stage != "generate"),
+                StageUsage("generate", answer.seconds, answer.tokens_in, answer.tokens_out),
+            ),
+            **_said(answer),
+        )
+        for record, answer in zip(stored, answers, strict=True)
+    )
+
+
+def _stored_context(record: Record) -> Contexted:
+    """Where a record has an error and no prompt, a stage before the prompt failed."""
+    return Contexted(record.context, record.error if not record.prompt else None)
+
+
+def _said(answer: Answered) -> dict[str, Any]:
+    """The fields of a record that generation fills."""
+    return {
+        "prompt": answer.prompt,
+        "answer": answer.text,
+        "citations": answer.citations,
+        "refused": answer.refused,
+        "error": answer.error,
+    }
 
 
 class System:
@@ -127,9 +174,7 @@ class System:
         self.prompted: Output[list[Prompted]] = store.output(
             "assemble", (e.context.fingerprint, str(e.retriever.k), self.reranked.key), self._assemble
         )
-        self.answers: Output[list[Answered]] = store.output(
-            "generate", (e.generator.fingerprint, e.prompt.fingerprint, self.prompted.key), self._generate
-        )
+        self.answers: Output[list[Answered]] = self._answers(self.prompted.key, self._contexts)
 
     def _chunk(self) -> tuple[Chunk, ...]:
         documents = self.progress.over("chunk", self.test_set.documents)
@@ -233,15 +278,29 @@ class System:
 
         return _whole([assemble(hits) for hits in self.progress.over("assemble", self.reranked.value())])
 
-    def _generate(self) -> list[Answered]:
-        chunks, prompted = self.chunks.value(), self.prompted.value()
+    def _contexts(self) -> list[Contexted]:
+        chunks = self.chunks.value()
+        return [Contexted(tuple(chunks[p] for p in each.positions), each.error) for each in self.prompted.value()]
+
+    def answers_to(self, contexts: Sequence[Contexted]) -> Output[list[Answered]]:
+        """The answers to given contexts, one for each question in order."""
+        asked = zip(self.questions, contexts, strict=True)
+        given = fingerprint([[q.id, q.text, [asdict(chunk) for chunk in c.chunks], c.error] for q, c in asked])
+        return self._answers(given, lambda: contexts)
+
+    def _answers(self, cause: str, contexts: Callable[[], Sequence[Contexted]]) -> Output[list[Answered]]:
+        e = self.experiment
+        causes = (e.generator.fingerprint, e.prompt.fingerprint, cause)
+        return self.store.output("generate", causes, lambda: self._generate(contexts()))
+
+    def _generate(self, contexts: Sequence[Contexted]) -> list[Answered]:
         generator, prompt = self.experiment.generator, self.experiment.prompt
 
         def generate(i: int) -> Answered:
-            if error := prompted[i].error:
+            if error := contexts[i].error:
                 return Answered("", 0.0, error)
-            passages = tuple(chunks[p].text for p in prompted[i].positions)
-            messages = prompt.messages(self.questions[i].text, [chunks[p] for p in prompted[i].positions])
+            passages = tuple(chunk.text for chunk in contexts[i].chunks)
+            messages = prompt.messages(self.questions[i].text, contexts[i].chunks)
             request = Request(self.questions[i].text, passages, messages)
             sent = "\n\n".join(f"[{message.role}]\n{message.content}" for message in messages)
 

@@ -256,7 +256,7 @@ def read_run(folder: Path) -> StoredRun:
             scores=scores,
         )
     except (OSError, ValidationError, ValueError, yaml.YAMLError) as error:
-        said = " ".join(str(error).split())
+        said = " ".join(str(error).partition("For further information")[0].split())
         raise DataError(f"the result folder {folder} cannot be read: {said[:300]}. Make the run again") from error
 
 
@@ -324,6 +324,8 @@ def _write_table(path: Path, result: RunResult) -> None:
     several samples have their spread, and whether they are flaky, in columns of their own."""
     import csv
 
+    from runner.human_labels import guarded
+
     scores = result.by_definition()
     records = {record.question_id: record for record in result.records}
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -335,14 +337,16 @@ def _write_table(path: Path, result: RunResult) -> None:
         )
         for question in result.questions:
             record = records[question.id]
+            texts = (question.id, question.text, " ".join(question.slices), record.answer, question.reference_answer)
+            id, text, slices, answer, reference = (guarded(each) if each else each for each in texts)
             rows.writerow(
                 [
-                    question.id,
-                    question.text,
-                    " ".join(question.slices),
+                    id,
+                    text,
+                    slices,
                     question.answerable,
-                    record.answer,
-                    question.reference_answer,
+                    answer,
+                    reference,
                     record.refused,
                     *(scores[key][question.id].value for key in scores),
                     *(cell for key in sampled for cell in _sampled(scores[key][question.id])),

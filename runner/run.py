@@ -21,6 +21,7 @@ from runner.component import Component
 from runner.config import STAGES, Experiment, asked_judge, experiment, experiment_fingerprint, redacted, resolve
 from runner.drift import Drift, graded_again
 from runner.errors import ComponentError
+from runner.frozen import stored_records
 from runner.progress import Progress
 from runner.record import recording_file, replay
 from runner.results import Mean, RunResult, Usage, usage
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from adapters.judge import Judge
+    from adapters.schema import Record
     from runner.dataset import TestSet
 
 
@@ -81,11 +83,12 @@ def run(
     built = experiment(plain)
     judge = asked_judge(built)
     test_set = built.dataset.load()
+    frozen = stored_records(built.records, test_set, plain)
 
     recording = folder / results.RECORDING if record_to is None else recording_file(judge, record_to, folder)
 
     def measure() -> RunResult:
-        return _measure(built, plain, choices, test_set, judge, folder, recording)
+        return _measure(built, plain, choices, test_set, judge, folder, recording, frozen)
 
     def whole(result: RunResult) -> RunResult:
         _whole(result, judge, folder)
@@ -138,11 +141,12 @@ def _measure(
     judge: Judge | None,
     folder: Path,
     recording: Path,
+    frozen: Mapping[str, Record] | None,
 ) -> RunResult:
     began, started = perf_counter(), datetime.now(UTC)
     store = StageStore(built.tracking.root / "store")
     progress = Progress(_name(built))
-    records = pipeline.records(built, test_set, store, progress)
+    records = pipeline.records(built, test_set, store, progress, frozen)
     scorers = built.metrics.scorers()
     drift = graded_again(judge, scorers, progress) if judge and judge.frozen else None
     try:

@@ -20,6 +20,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from time import monotonic, sleep, time
@@ -49,12 +50,15 @@ from runner.run_log import (
 )
 
 if TYPE_CHECKING:
-    from mlflow.entities import Experiment
+    from mlflow.entities import Experiment, Run
 
 T = TypeVar("T")
 
 LOCK_WAIT = 60.0
 """Seconds to wait for a locked database. MLflow itself waits 20 s for each call (mlflow/store/db/utils.py)."""
+
+ACCEPTED = "paribus.accepted"
+"""The tag of runs that were accepted as a baseline: when, UTC with Z."""
 
 
 def tracking_uri(settings: Tracking) -> str:
@@ -217,20 +221,25 @@ class Tracker:
 
         Raises DataError where there is no such run, StoreError where it left no results.
         """
+        return self._results(self._named(name))
+
+    def _named(self, name: str) -> Run:
         if re.fullmatch("[0-9a-f]{32}", name):
-            run = self._call(self._client.get_run, name)
-        else:
-            quoted = name.replace("'", "''")
-            query = f"attributes.run_name = '{quoted}' and tags.`paribus.kind` = 'run'"
-            found = self._call(
-                self._client.search_runs, [self._experiment_id], query, max_results=1, order_by=["start_time DESC"]
+            run: Run = self._call(self._client.get_run, name)
+            return run
+        quoted = name.replace("'", "''")
+        query = f"attributes.run_name = '{quoted}' and tags.`paribus.kind` = 'run'"
+        found: list[Run] = self._call(
+            self._client.search_runs, [self._experiment_id], query, max_results=1, order_by=["start_time DESC"]
+        )
+        if not found:
+            raise DataError(
+                f"{name!r} is no result folder, and {self._where} has no run of that id or name in the experiment "
+                f"{self._settings.experiment!r}"
             )
-            if not found:
-                raise DataError(
-                    f"{name!r} is no result folder, and {self._where} has no run of that id or name in the experiment "
-                    f"{self._settings.experiment!r}"
-                )
-            run = found[0]
+        return found[0]
+
+    def _results(self, run: Run) -> Path:
         written = Path(run.data.tags.get("paribus.results", ""))
         if run.data.tags.get("paribus.results") and (written / SUMMARY).is_file():
             return written
@@ -238,6 +247,35 @@ class Tracker:
             raise StoreError(f"run {run.info.run_id} left no results; it is {run.info.status}")
         copy = tempfile.mkdtemp(prefix="paribus-results-")
         return Path(self._call(self._client.download_artifacts, run.info.run_id, "results", copy))
+
+    def accept(self, name: str | None, folder: Path, config_fingerprint: str, when: datetime) -> str | None:
+        """Tag the run whose results are in `folder` as the accepted baseline and return its id.
+
+        name: the id or name by which these results were found, for folders that are a copy of its artifacts; None = by
+        their path. None is returned where no run has these results. Raises StoreError.
+        """
+        query = f"tags.`paribus.config_fingerprint` = '{config_fingerprint}'"
+        found = self._call(self._client.search_runs, [self._experiment_id], query)
+        here = folder.resolve()
+        runs = [run for run in found if Path(run.data.tags.get("paribus.results", "")).resolve() == here]
+        if not runs and name is None:
+            return None
+        run = runs[0] if runs else self._named(name or "")
+        run_id = str(run.info.run_id)
+        told = when.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        self._call(self._client.set_tag, run_id, ACCEPTED, told)
+        return run_id
+
+    def accepted_results(self) -> Path:
+        """The result folder, or a copy of it, of the run that was accepted last. Raises DataError where none was."""
+        query = f"tags.`{ACCEPTED}` LIKE '%'"
+        found = self._call(self._client.search_runs, [self._experiment_id], query)
+        if not found:
+            raise DataError(
+                f"no run of the experiment {self._settings.experiment!r} in {self._where} is accepted; `paribus accept "
+                "RUN` makes a baseline"
+            )
+        return self._results(max(found, key=_accepted_at))
 
     @contextmanager
     def audit(self, name: str, tags: Mapping[str, str]) -> Iterator[AuditHandle]:
@@ -385,6 +423,15 @@ class AuditHandle:
         """Log figures under names that MLflow takes (`metric_name`), and every file of `folder`. Raises StoreError."""
         self._tracker._send(self.run_id, RunLog(dict(metrics)))
         self._tracker._call(self._tracker._client.log_artifacts, self.run_id, str(folder), "audit")
+
+
+def _accepted_at(run: Run) -> float:
+    """When a run was accepted, as an instant. Whoever tags a run by hand may write anything: then its start counts."""
+    try:
+        when = datetime.fromisoformat(run.data.tags[ACCEPTED])
+    except ValueError:
+        when = None
+    return when.timestamp() if when and when.tzinfo else run.info.start_time / 1000
 
 
 def _is_remote(uri: str) -> bool:

@@ -108,6 +108,7 @@ OPPOSITES = (("up", "down"), ("at least", "at most"))
 _CHANGED = frozenset(word for pole in ("up", "down") for word in _spelled(_POLES[pole].pattern[5:-3].replace("|", " ")))
 
 _NO_NAMES = STOPWORDS | UNITS.keys() | NUMBER_WORDS.keys()
+_MARKER = re.compile(r"\W*(?:\d{1,3}|[A-Za-z])[.):]\W*")
 _SOUND = re.compile(r"[^\W_]")
 _GLUED = re.compile(r"(\d)(km|cm|mm|kg|mg|ml|gb|mb|tb|kb|kw|mw|hrs?|mins?)\b", re.IGNORECASE)
 _WORKING = re.compile(r"\b(business|working)[ -](days?)\b", re.IGNORECASE)
@@ -172,9 +173,11 @@ class Held:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text that hold a letter or a digit, without white space around them."""
+    """The sentences of a text that hold a letter or a digit, without white space around them. A list marker by itself
+    (`1.`, `b)`) is none, unless there is nothing else."""
     found = (text[start:end].strip() for start, end in sentence_spans(text))
-    return [sentence for sentence in found if _SOUND.search(sentence)]
+    sound = [sentence for sentence in found if _SOUND.search(sentence)]
+    return [sentence for sentence in sound if not _MARKER.fullmatch(sentence)] or sound
 
 
 @lru_cache(maxsize=2048)

@@ -110,6 +110,7 @@ class YesNoJudge(ClientSettings, SampledJudge):
     """
 
     recorded: ClassVar[bool] = True
+    keeps_time: ClassVar[bool] = True
 
     max_tokens: Annotated[int, Field(ge=1)] | None = 1
     """Only the first token is read; more for endpoints that refuse 1."""
@@ -162,7 +163,8 @@ class YesNoJudge(ClientSettings, SampledJudge):
             raise JudgeFault(str(error)) from None
 
     async def ask(self, call: Call) -> Reply:
-        """The findings in the schema of the call. Raises JudgeFault."""
+        """The findings in the schema of the call. Raises JudgeFault, and TimeoutError where one question takes
+        call_seconds, in which waiting for requests_per_minute and tokens_per_minute does not count."""
         spent = _Spent(call.sample)
         written = call.write(await self._findings(call.task(), call, spent))
         return spent.reply(written if isinstance(written, str) else json.dumps(written), self.model)
@@ -190,7 +192,7 @@ class YesNoJudge(ClientSettings, SampledJudge):
         await self.client.close()
 
     async def yes(self, asked: Asked, **texts: str) -> float:
-        """P(yes), 0 to 1, that the model gives to one of QUESTIONS. Raises JudgeFault."""
+        """P(yes), 0 to 1, that the model gives to one of QUESTIONS. Raises what `ask` does."""
         return await self._yes(_Spent(), asked, **texts)
 
     async def _yes(self, spent: _Spent, asked: Asked, **texts: str) -> float:
@@ -200,7 +202,7 @@ class YesNoJudge(ClientSettings, SampledJudge):
         if spent.sample and self.seed is not None:
             options["seed"] = self.seed + spent.sample
         try:
-            answered = await self.client.chat(messages, options, spent.sample, self._anew)
+            answered = await self.client.chat(messages, options, spent.sample, self._anew, self.call_seconds)
         except EndpointError as error:
             raise JudgeFault(str(error)) from None
         spent.answers.append(answered)

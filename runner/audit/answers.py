@@ -383,8 +383,15 @@ class _Row:
         if items is None:
             return None
         column = self.columns.fields[name]
-        ids = [self._name(column, item, place) for place, item in enumerate(items)]
-        return [id for id in ids if id is not None]
+        ids = []
+        for place, item in enumerate(items):
+            faults = len(self.faults)
+            id = self._name(column, item, place)
+            if id is not None:
+                ids.append(id)
+            elif len(self.faults) == faults:
+                self.faults.append(f"{shown(column)}[{place}] is {kind_of(item)}, expected text")
+        return ids
 
     # Labels.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from adapters.recording import RecordingError
 from runner import console
 from runner.app import composed
 from runner.audit import files, material, scored, terminal
@@ -85,12 +87,14 @@ def run(asked: Asked) -> bool:
     plain = composed(["metrics=audit", *asked.overrides])
     tracking = Tracking(**plain["tracking"])
     folder = asked.out or tracking.root / "audits" / datetime.now(UTC).strftime("%Y%m%dT%H%M%S-%f")
+    _refuse_unwritable(folder)
     if asked.versions:
         return _versions(asked, plain, tracking, folder)
     with _uncollected() if asked.formulas_only else nullcontext():
         found = _found(asked, plain, tracking, folder)
     at_a_glance = asked.ranking is not None
-    written = files.write(found, folder) if asked.out or not at_a_glance else []
+    with _written(folder):
+        written = files.write(found, folder) if asked.out or not at_a_glance else []
     if tracking.enabled and not at_a_glance:
         from runner.audit.tracked import track
 
@@ -100,7 +104,8 @@ def run(asked: Asked) -> bool:
             raise StoreError(f"{error}. Nothing is lost: the audit is in {folder}") from None
         console.note(f"MLflow run {run_id}; {ui}")
     terminal.show(found, written)
-    return bool(found.families) or any(row.n for group in found.groups for row in group.rows)
+    rows = [row for group in found.groups for row in group.rows]
+    return any(row.n for row in rows) or (bool(found.families) and not any(row.failed for row in rows))
 
 
 @contextmanager
@@ -114,6 +119,25 @@ def _uncollected() -> Iterator[None]:
     finally:
         if was:
             gc.enable()
+
+
+def _refuse_unwritable(folder: Path) -> None:
+    """Raise StoreError where no file can be written into `folder`: before anything is judged, not after it."""
+    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(place))
+    if not there.is_dir():
+        raise StoreError(f"{folder} cannot be written: {there} is no folder; name another one with --out")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise StoreError(f"{folder} cannot be written: {there} may not be changed; name another folder with --out")
+
+
+@contextmanager
+def _written(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"{folder} cannot be written: {error.strerror or error}; name another one with --out"
+        ) from error
 
 
 def _refuse_unclear(asked: Asked) -> None:
@@ -132,7 +156,7 @@ def _refuse_unclear(asked: Asked) -> None:
         for name, given in (
             ("a file", asked.files),
             ("--run", asked.runs),
-            ("--ranking", asked.ranking),
+            ("--ranking", asked.ranking is not None),
             ("--example", asked.example),
         )
         if given
@@ -182,7 +206,10 @@ def _found(asked: Asked, plain: Mapping[str, Any], tracking: Tracking, folder: P
         found = scored.stored(given)
     else:
         chosen = scored.scorers(named or listed)
-        found = scored.measured(chosen, scored.judge_for(chosen, plain["judge"]), given, folder / RECORDING)
+        try:
+            found = scored.measured(chosen, scored.judge_for(chosen, plain["judge"]), given, folder / RECORDING)
+        except RecordingError as error:
+            raise StoreError(f"{error}, or another folder with --out") from error
     labelled = any(question.relevant for question in given.questions)
     families: tuple[Family, ...] = (
         rankings.families(given.questions, given.records, call_libraries=asked.call_libraries) if labelled else ()
@@ -219,7 +246,9 @@ def _versions(asked: Asked, plain: Mapping[str, Any], tracking: Tracking, folder
         threshold=asked.threshold,
         similar=asked.similar,
     )
-    versions.show(found, versions.write(found, folder))
+    with _written(folder):
+        written = versions.write(found, folder)
+    versions.show(found, written)
     return True
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 from statistics import fmean
@@ -31,7 +31,7 @@ from runner.audit.findings import (
     Word,
 )
 from runner.audit.matching import SIMILAR, matched
-from runner.audit.parts import AGREES, Evidence, Parts, applied, parts, same_evidence
+from runner.audit.parts import AGREES, Evidence, Judged, Parts, applied, credited, parts, same_evidence
 from runner.definitions import differences
 from runner.stats import difference
 
@@ -139,10 +139,11 @@ class _Table:
         same = cache(same_evidence)  # of thousands of records, few differ in this
         found = {
             (left.key, right.key): {
-                id: same(bounds, read[right.key][id], units) for id, (bounds, units) in _counted(left, read, people)
+                id: same(_share_of(left, bounds), _share_of(right, read[right.key][id]), units)
+                for id, (bounds, units) in _counted(left, read, people)
             }
             for left, right in combinations(readers.values(), 2)
-            if _why_not(left, right) is None
+            if _why_not(left, right, own=False) is None
         }
         return Group(
             asks=asks,
@@ -205,7 +206,7 @@ class _Table:
         spread = difference(apart) if apart else None
         sides = [self._good(a) != self._good(b) for a, b in zip(x, y, strict=True)]
         spearman, kendall = _correlated(x, y)
-        why_not = _why_not(left, right)
+        why_not = None if found else _why_not(left, right)
         if why_not is None and not found:
             why_not = "no record has a value and verdicts of both"
         return Pair(
@@ -249,10 +250,9 @@ class _Table:
         )
 
     def _parts(self, left: Subject, one: _Source, right: Subject, other: _Source) -> dict[str, Parts]:
-        assert left.judged
-        assert right.judged
+        in_shares = _in_shares(left), _in_shares(right)
         return {
-            id: parts(left.judged, evidence, right.judged, other.evidence[id], self.similar)
+            id: parts(in_shares[0], evidence, in_shares[1], other.evidence[id], self.similar)
             for id, evidence in one.evidence.items()
             if id in other.evidence
         }
@@ -342,7 +342,8 @@ class _Table:
             verdicts = source.evidence[id].verdicts
             to = matched(verdicts, [verdict for verdict, _ in rows], self.similar) if rows else {}
             for place, verdict in enumerate(verdicts):
-                credit = source.formula.own(verdict) if source.formula else None
+                by = source.evidence[id].by
+                credit = credited(Judged(by, source.formula), verdict, by).middle if source.formula else None
                 words = {source.name: _word(verdict, credit)}
                 for key, reader in readers.items():
                     if reader.formula and reader.formula.units == source.units:
@@ -379,6 +380,20 @@ def _counted(
     assert subject.formula
     evidence = people[subject.formula.units].evidence
     return ((id, (bounds, len(evidence[id].verdicts))) for id, bounds in read[subject.key].items())
+
+
+def _in_shares(subject: Subject) -> Judged:
+    """The formula of a definition that has one, with its values as shares of the range, 1 = best."""
+    assert subject.formula
+    formula = subject.formula
+    if (subject.range, subject.direction) == ((0.0, 1.0), "higher"):
+        return Judged(subject.id, formula)
+    return Judged(subject.id, replace(formula, combine=lambda credits: subject.share(formula.combine(credits))))
+
+
+def _share_of(subject: Subject, bounds: Bounds) -> Bounds:
+    """Values that are left open, as shares of the range."""
+    return Bounds(*sorted(map(subject.share, bounds)))
 
 
 def _cross(people: _Source, readers: Iterable[Subject], read: Mapping[str, Mapping[str, Bounds]]) -> Cross:
@@ -421,8 +436,8 @@ def _own_sources(subjects: Sequence[Subject], scores: Scores) -> tuple[dict[str,
     return found, broken
 
 
-def _why_not(left: Subject, right: Subject) -> str | None:
-    """Why the difference of two definitions has no parts."""
+def _why_not(left: Subject, right: Subject, own: bool = True) -> str | None:
+    """Why the difference of two definitions has no parts. own: on verdicts of their own, not on those of people."""
     for subject in (left, right):
         if subject.formula is None:
             return f"{subject.key} does not count verdicts on units ({subject.wording})"
@@ -430,6 +445,9 @@ def _why_not(left: Subject, right: Subject) -> str | None:
     assert right.formula
     if left.formula.units != right.formula.units:
         return f"they judge different things: {left.formula.units}; {right.formula.units}"
+    for subject in (left, right) if own else ():
+        if subject.formula and not subject.formula.named:
+            return f"the verdicts of {subject.key} do not say which {subject.unit} they are about"
     return None
 
 
@@ -469,11 +487,24 @@ def _shares(subject: Subject, scores: Scores) -> dict[str, float]:
 
 
 def _correlated(x: Sequence[float], y: Sequence[float]) -> tuple[float | None, float | None]:
+    """Spearman and Kendall (tau-b); None where one of them is constant. Values that agree are ties: what Ragas adds to
+    a denominator would make an order of perfect scores."""
     from scipy.stats import kendalltau, spearmanr
 
-    if len(x) < 2 or len(set(x)) < 2 or len(set(y)) < 2:
+    ranks = _ranks(x), _ranks(y)
+    if any(len(set(side)) < 2 for side in ranks):
         return None, None
-    return float(spearmanr(x, y).statistic), float(kendalltau(x, y).statistic)
+    return float(spearmanr(*ranks).statistic), float(kendalltau(*ranks).statistic)
+
+
+def _ranks(values: Sequence[float]) -> list[int]:
+    """The place of each value in their order, from 0, one for values that agree with the next lower."""
+    places: dict[float, int] = {}
+    before = None
+    for value in sorted(set(values)):
+        places[value] = len(places) and places[before] + (value - before > AGREES)  # type: ignore[index,operator]
+        before = value
+    return [places[value] for value in values]
 
 
 def _hazards(subjects: Sequence[Subject], scores: Scores) -> Iterable[Hazard]:

@@ -37,12 +37,15 @@ class Subject:
         return Judged(self.id, self.formula) if self.formula else None
 
     def share(self, value: float) -> float:
-        """A value as a share of the range, 1 = best."""
+        """A value as a share of the range, 1 = best; see `_share`."""
         return _share(value, self.range, self.direction)
 
 
 def _share(value: float, range: tuple[float, float], direction: str) -> float:
+    """0 to 1 for the values of a range. A cosine, of -1 to 1, is its own share and may be negative: 0 is what two texts
+    get that have nothing in common, and a reader takes 0.3 for 0.3."""
     low, high = range
+    low = 0.0 if (low, high) == (-1.0, 1.0) else low
     share = (value - low) / (high - low)
     return share if direction == "higher" else 1 - share
 
@@ -73,7 +76,7 @@ class Row:
     credits: Mapping[str, float]
 
     def share(self, value: float) -> float:
-        """A value of it as a share of the range, 1 = best."""
+        """A value of it as a share of the range, 1 = best; see `_share`."""
         return _share(value, self.range, self.direction)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from runner import phrases
 from runner.audit import wording
 from runner.audit.findings import Audit, Family, Group, View
 from runner.audit.wording import Name, Told
+from runner.markdown import escaped, fitted, table
 
 RECORDS = 10
 """Records with their claims, for each question asked."""
@@ -15,11 +16,6 @@ CLAIMS = 20
 """Claims of one record."""
 PAIRS = 45
 """Pairs of one question asked: those of ten definitions."""
-LONGEST = 60_000
-"""Characters of the whole text; GitHub takes 65,536 in a comment."""
-CELL = 300
-"""Characters of a text of a record in a cell."""
-SPECIAL = re.compile(r"([\\`*_{}\[\]!|~$#])")
 
 
 def text(audit: Audit) -> str:
@@ -28,35 +24,7 @@ def text(audit: Audit) -> str:
     for group in audit.groups:
         parts += _group(audit, group)
     parts += [(f"the rankings by {family.name}", _family(family)) for family in audit.families]
-    foot = _foot(audit)
-    room = LONGEST - len(foot) - 2_000
-    kept: list[str] = []
-    left_out: list[str] = []
-    for name, part in parts:
-        if name is None or len(part) + 1 <= room:
-            room -= len(part) + 1
-            kept.append(part)
-        else:
-            left_out.append(name)
-    if left_out:
-        kept.append(
-            f"\nLeft out, so that this fits into a comment: {escaped(wording.some(left_out, 12))}. See audit.html."
-        )
-    return "\n".join([*kept, foot])
-
-
-def escaped(text: str, length: int = CELL) -> str:
-    """A foreign text on one line, as text: no markup, no HTML, no cell, and nobody is mentioned by it."""
-    shown = SPECIAL.sub(r"\\\1", wording.plain(wording.cut(text, length)))
-    shown = shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    # GitHub looks for @names, #numbers and addresses in the text that it shows; a space of no width ends them.
-    return shown.replace("@", "@\u200b").replace("#", "#\u200b").replace("://", ":\u200b//")
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> str:
-    """texts: how many columns at the left hold text; the others hold numbers."""
-    lines = [head, [":--" if place < texts else "--:" for place in range(len(head))], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return fitted(parts, _foot(audit), "audit.json")
 
 
 def _top(audit: Audit) -> str:
@@ -89,7 +57,7 @@ def _group(audit: Audit, group: Group) -> list[tuple[str | None, str]]:
         more = len(group.views) - len(views)
         told = f"\n\nThe {len(views)} that are furthest apart; {more:,} more are in audit.json." if more else ""
         sections.append((f"the records ({asked})", f"\n### Claim by claim{told}"))
-        sections += [(f"record {view.id}", _record(view, called)) for view in views]
+        sections += [(f"record {view.id}", _record(group, view, called)) for view in views]
     if group.pairs:
         sections.append((f"the cards ({asked})", _paper(group, called)))
     return sections
@@ -105,15 +73,15 @@ def _rows(audit: Audit, group: Group, called: Mapping[str, Name]) -> str:
                 f"**{called[row.definition].letter}** {escaped(row.definition)}",
                 escaped(good),
                 escaped(bad),
-                f"**{wording.number(row.mean)}**{' ↓' if row.direction == 'lower' else ''}",
-                escaped(wording.interval(row.low, row.high)),
+                f"**{phrases.number(row.mean)}**{' ↓' if row.direction == 'lower' else ''}",
+                escaped(phrases.interval(row.low, row.high)),
                 str(row.n),
                 str(row.failed),
                 str(row.not_applicable),
                 str(row.below),
             )
         )
-    return _table((*head, "not applicable", f"under {wording.number(audit.threshold, 2)}"), rows, texts=3)
+    return table((*head, "not applicable", f"under {phrases.number(audit.threshold, 2)}"), rows, texts=3)
 
 
 def _why(found: Sequence[Told], called: Mapping[str, Name]) -> str:
@@ -125,18 +93,18 @@ def _why(found: Sequence[Told], called: Mapping[str, Name]) -> str:
                 f"{called[one.pair.left].letter} − {called[one.pair.right].letter}",
                 escaped(one.in_words, 2_000),
                 str(one.why.n),
-                wording.number(one.why.left),
-                wording.number(one.why.right),
-                f"**{wording.signed(one.difference)}**",
+                phrases.number(one.why.left),
+                phrases.number(one.why.right),
+                f"**{phrases.signed(one.difference)}**",
                 *parts,
             )
         )
     head = ("pair", "in words", "records", "first", "second", "difference", "= formula", "+ verdicts", "+ splitting")
-    return f"\n### Why they differ\n\n{_table(head, rows, texts=2)}{_more(len(found), PAIRS, 'pair')}"
+    return f"\n### Why they differ\n\n{table(head, rows, texts=2)}{_more(len(found), PAIRS, 'pair')}"
 
 
 def _more(n: int, shown: int, noun: str) -> str:
-    return f"\n\n{wording.count(n - shown, f'more {noun}')} in audit.json." if n > shown else ""
+    return f"\n\n{phrases.count(n - shown, f'more {noun}')} in audit.json." if n > shown else ""
 
 
 def _cross(group: Group, called: Mapping[str, Name]) -> str:
@@ -147,14 +115,16 @@ def _cross(group: Group, called: Mapping[str, Name]) -> str:
             cells = []
             for across, formula in enumerate(cross.formulas):
                 low, high = cross.low[down][across], cross.high[down][across]
-                told = wording.number(cross.cells[down][across])
-                told += f" ({wording.number(low, 2)}–{wording.number(high, 2)})" if high - low > wording.NOTHING else ""
+                told = phrases.number(cross.cells[down][across])
+                told += f" ({phrases.number(low, 2)}–{phrases.number(high, 2)})" if high - low > wording.NOTHING else ""
                 cells.append(f"**{told}**" if source == formula else told)
             rows.append((escaped(str(called[source])), *cells))
         head = ("verdicts of", *(f"formula of {called[formula].letter}" for formula in cross.formulas))
-        over = wording.count(cross.n, "record")
-        found.append(f"Over {over}: {escaped(cross.units)}.\n\n{_table(head, rows)}")
-    return "\n### Every formula on everyone's verdicts\n\n" + "\n\n".join(found)
+        over = phrases.count(cross.n, "record")
+        found.append(f"Over {over}: {escaped(cross.units)}{wording.other_means(group, cross)}.\n\n{table(head, rows)}")
+    return "\n".join(
+        ["\n### Every formula on everyone's verdicts\n", "\n\n".join(found), "", escaped(wording.COARSE, 500)]
+    )
 
 
 def _pairs(audit: Audit, group: Group, called: Mapping[str, Name]) -> str:
@@ -163,21 +133,21 @@ def _pairs(audit: Audit, group: Group, called: Mapping[str, Name]) -> str:
         (
             f"{called[pair.left].letter} − {called[pair.right].letter}",
             str(pair.n),
-            wording.signed(pair.difference),
-            escaped(wording.interval(pair.low, pair.high)),
-            wording.number(pair.apart),
+            phrases.signed(pair.difference),
+            escaped(phrases.interval(pair.low, pair.high)),
+            phrases.number(pair.apart),
             "–" if pair.sides is None else f"{100 * pair.sides:.1f}%",
-            wording.number(pair.spearman),
-            wording.number(pair.kendall),
+            phrases.number(pair.spearman),
+            phrases.number(pair.kendall),
         )
         for pair in pairs[:PAIRS]
     ]
-    other_side = f"other side of {wording.number(audit.threshold, 2)}"
+    other_side = f"other side of {phrases.number(audit.threshold, 2)}"
     head = ("pair", "records", "difference", "95% interval", "distance", other_side, "Spearman", "Kendall")
     without = dict.fromkeys(pair.why_not for pair in group.pairs if pair.why_not)
     reasons = "".join(f"\n- not taken apart: {escaped(reason, 500)}" for reason in without if reason)
-    table = _table(head, rows)
-    return f"\n### Record by record\n\n{table}{_more(len(pairs), PAIRS, 'pair')}{reasons and f'{chr(10)}{reasons}'}"
+    laid_out = table(head, rows)
+    return f"\n### Record by record\n\n{laid_out}{_more(len(pairs), PAIRS, 'pair')}{reasons and f'{chr(10)}{reasons}'}"
 
 
 def _systems(group: Group, called: Mapping[str, Name]) -> str:
@@ -185,14 +155,17 @@ def _systems(group: Group, called: Mapping[str, Name]) -> str:
     for pair in group.pairs[:PAIRS]:
         if pair.systems:
             told = wording.winner(pair.systems, called[pair.left].short, called[pair.right].short)
-            lines.append(f"- {escaped(told)} (Kendall {wording.number(pair.systems.kendall)})")
+            lines.append(f"- {escaped(told, 1_000)} (Kendall {phrases.number(pair.systems.kendall)})")
+    lines.append(f"\n{wording.BY_MEANS}")
+    if other := wording.other_questions(group):
+        lines.append(f"\n{escaped(other)}")
     return "\n".join(lines)
 
 
-def _record(view: View, called: Mapping[str, Name]) -> str:
+def _record(group: Group, view: View, called: Mapping[str, Name]) -> str:
     of = f" of {escaped(view.system, 60)}" if view.system else ""
     values = ", ".join(
-        f"{called[key].letter} {'no value' if value is None else f'**{wording.number(value)}**'}"
+        f"{called[key].letter} {'no value' if value is None else f'**{phrases.number(value)}**'}"
         for key, value in view.values.items()
     )
     lines = [f"\n**{escaped(view.id, 80)}**{of}: {values}", f"\n> {escaped(view.question or '')}"]
@@ -212,18 +185,18 @@ def _record(view: View, called: Mapping[str, Name]) -> str:
                     cells.append(f"{mark}{escaped(said, 60)}")
                 else:
                     cells.append("–")
-            remark = wording.remark(claim, called, spoke)
+            remark = wording.remark(claim, called, spoke, group)
             rows.append((escaped(claim.text) + (f"<br>*{escaped(remark, 500)}*" if remark else ""), *cells))
         head = (escaped(units), *(called[key].letter or called[key].short for key in spoke))
-        lines.append(f"\n{_table(head, rows, texts=len(head))}{_more(len(claims), CLAIMS, 'claim')}")
+        lines.append(f"\n{table(head, rows, texts=len(head))}{_more(len(claims), CLAIMS, 'claim')}")
     return "\n".join(lines)
 
 
 def _hazards(group: Group, called: Mapping[str, Name]) -> str:
     lines = [
-        f"- **{called[found.definition].letter}** {wording.count(len(found.ids), 'record')}: "
-        f"{escaped(wording.hazard(found))} ({escaped(wording.some(found.ids, 5))})"
-        for found in group.hazards
+        f"- **{', '.join(name.letter for name in who)}** {phrases.count(len(ids), 'record')}: "
+        f"{escaped(what)} ({escaped(phrases.some(ids, 5))})"
+        for who, what, ids in wording.hazards(group, called)
     ]
     return "\n### Hazards\n\n" + "\n".join(lines)
 
@@ -232,22 +205,21 @@ def _paper(group: Group, called: Mapping[str, Name]) -> str:
     found = []
     for pair in group.pairs[:PAIRS]:
         rows = [
-            (escaped(name), *(escaped(wording.field(value), 120) for value in values))
-            for name, values in pair.paper.items()
+            (escaped(name), *(escaped(wording.field(value)) for value in values)) for name, values in pair.paper.items()
         ]
-        fields = wording.count(len(rows), "field differs", "fields differ")
+        fields = phrases.count(len(rows), "field differs", "fields differ")
         title = f"{called[pair.left].letter} and {called[pair.right].letter}: {fields}"
-        table = _table(("field", called[pair.left].letter, called[pair.right].letter), rows, texts=3)
-        found.append(f"<details><summary>{title}</summary>\n\n{table}\n\n</details>")
-    return "\n### What the definitions say on paper\n\n" + "\n".join(found)
+        laid_out = table(("field", called[pair.left].letter, called[pair.right].letter), rows, texts=3)
+        found.append(f"<details><summary>{title}</summary>\n\n{laid_out}\n\n</details>")
+    return "\n".join([f"\n### What the definitions say on paper\n\n{wording.ON_PAPER}\n", *found])
 
 
 def _family(family: Family) -> str:
     readings = [
-        (escaped(each.definition), escaped(each.formula), wording.number(each.mean), str(each.n))
+        (escaped(each.definition), escaped(each.formula), phrases.number(each.mean), str(each.n))
         for each in family.readings
     ]
-    lines = [f"\n## Rankings: {escaped(family.name)}\n", _table(("definition", "is", "mean", "rankings"), readings, 2)]
+    lines = [f"\n## Rankings: {escaped(family.name)}\n", table(("definition", "is", "mean", "rankings"), readings, 2)]
     if family.conventions:
         rows = [
             (
@@ -255,13 +227,13 @@ def _family(family: Family) -> str:
                 escaped(each.call),
                 escaped(each.convention),
                 escaped(each.same_as or "none of these"),
-                wording.number(each.mean),
+                phrases.number(each.mean),
                 escaped(each.source),
             )
             for each in family.conventions
         ]
         head = ("library", "call", "what it computes", "equals", "measured", "known from")
-        lines += ["", _table(head, rows, texts=6)]
+        lines += ["", table(head, rows, texts=6)]
     return "\n".join(lines)
 
 

@@ -1,19 +1,12 @@
-"""The audit as one HTML page that needs nothing else: no network, no font, no library.
-
-Texts of records are untrusted. Jinja escapes all of them, and the page's own policy lets no script and no style run
-whose hash it does not name.
-"""
+"""The audit as one HTML page (see runner.pages)."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adapters.sentences import well_formed
-from runner import __version__, charts
+from runner import charts, pages, phrases
 from runner.audit import wording
 from runner.audit.findings import Audit, Claim, Cross, Group, Pair, View
 from runner.audit.wording import Name, Told
@@ -31,42 +24,26 @@ SCATTERS = 15
 """Pairs that are drawn as scatters."""
 BARS = 15
 """Pairs whose parts are drawn, the largest difference first."""
-TEXT, CLAIM, FIELD = 1500, 400, 400
+TEXT, CLAIM, FIELD = 1500, 400, 1500
 """Characters of an answer, of a claim or a reason, of a field of a card."""
 
 
 def html(audit: Audit) -> str:
     """The page. Characters that no file can hold are replaced."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        number=wording.number,
-        signed=wording.signed,
-        plain=wording.plain,
-        field=lambda value: wording.cut(wording.field(value), FIELD),
-        hash=_hash,
-        text=lambda text: wording.cut(text, TEXT),
-        claim=lambda text: wording.cut(text, CLAIM),
-        some=wording.some,
-    )
     per_group = max(10, RECORDS // max(len(audit.groups), 1))
     words = WORDS // max(len(audit.groups), 1)
-    page = environment.get_template("page.html").render(
+    return pages.rendered(
+        Path(__file__).with_name("page.html"),
+        {
+            "field": lambda value: phrases.cut(wording.field(value), FIELD),
+            "text": lambda text: phrases.cut(text, TEXT),
+            "claim": lambda text: phrases.cut(text, CLAIM),
+        },
         audit=audit,
         groups=[_group(audit, group, per_group, words) for group in audit.groups],
         words=wording,
-        chart_style=_safe(charts.STYLE),
-        version=__version__,
         claims_shown=CLAIMS,
     )
-    return well_formed(page)
 
 
 def _group(audit: Audit, group: Group, records: int, words: int) -> Mapping[str, Any]:
@@ -86,7 +63,7 @@ def _group(audit: Audit, group: Group, records: int, words: int) -> Mapping[str,
         "more_bars": max(0, len(found) - BARS),
         "no_parts": _without_parts(group),
         "units": "; ".join(dict.fromkeys(row.units for row in group.rows if row.units)),
-        "noun": wording.singular(next((row.units for row in group.rows if row.units), None) or "unit"),
+        "nouns": wording.plural(next((row.units for row in group.rows if row.units), None) or "units"),
         "claims": _by_units,
         "crosses": [(cross, _heat_map(cross, called)) for cross in group.crosses],
         "scatters": _scatters(group, found, called, audit.threshold),
@@ -129,24 +106,28 @@ def _means(group: Group, called: Mapping[str, Name], threshold: float) -> Markup
     for row in group.rows:
         if row.mean is None:
             continue
-        ends = [row.share(end) for end in (row.low, row.high) if end is not None]
-        told = f"{wording.number(row.mean)} {wording.interval(row.low, row.high)}".removesuffix(" –")
+        ends = [max(0.0, row.share(end)) for end in (row.low, row.high) if end is not None]
+        told = f"{phrases.number(row.mean)} {phrases.interval(row.low, row.high)}".removesuffix(" –")
         name = str(called[row.definition])
-        rows.append(charts.Interval(name, row.share(row.mean), min(ends, default=None), max(ends, default=None), told))
-    return _safe(charts.intervals(rows, "Means with 95% intervals, as shares of the ranges", threshold) if rows else "")
+        rows.append(
+            charts.Interval(name, max(0.0, row.share(row.mean)), min(ends, default=None), max(ends, default=None), told)
+        )
+    return pages.safe(
+        charts.intervals(rows, "Means with 95% intervals, as shares of the ranges", threshold) if rows else ""
+    )
 
 
 def _bars(found: Sequence[Told], called: Mapping[str, Name]) -> Markup:
     bars = [
         charts.Bar(
             " − ".join(charts.shortened(str(called[key]), 19) for key in (one.pair.left, one.pair.right)),
-            {part: (size, wording.signed(size)) for part, size in one.parts.items()},
-            wording.signed(one.difference),
+            {part: (size, phrases.signed(size)) for part, size in one.parts.items()},
+            phrases.signed(one.difference),
         )
         for one in found
         if any(one.parts.values())
     ]
-    return _safe(charts.stacked(bars, "Parts of each difference") if bars else "")
+    return pages.safe(charts.stacked(bars, "Parts of each difference") if bars else "")
 
 
 def _heat_map(cross: Cross, called: Mapping[str, Name]) -> Markup:
@@ -154,9 +135,9 @@ def _heat_map(cross: Cross, called: Mapping[str, Name]) -> Markup:
         [
             charts.Cell(
                 value=cross.cells[down][across],
-                text=wording.number(cross.cells[down][across]),
+                text=phrases.number(cross.cells[down][across]),
                 title=f"{called[formula].short}'s formula on the verdicts of {called[source].short}: "
-                f"{wording.number(cross.cells[down][across])}",
+                f"{phrases.number(cross.cells[down][across])}",
                 note=_bounds(cross.low[down][across], cross.high[down][across]),
                 own=formula == source,
             )
@@ -166,11 +147,11 @@ def _heat_map(cross: Cross, called: Mapping[str, Name]) -> Markup:
     ]
     rows = [str(called[source]) for source in cross.sources]
     columns = [called[formula].letter for formula in cross.formulas]
-    return _safe(charts.heat_map(rows, columns, cells, "Each formula (column) on each source's verdicts (row)"))
+    return pages.safe(charts.heat_map(rows, columns, cells, "Each formula (column) on each source's verdicts (row)"))
 
 
 def _bounds(low: float, high: float) -> str:
-    return "" if high - low <= wording.NOTHING else f"{wording.number(low, 2)}–{wording.number(high, 2)}"
+    return "" if high - low <= wording.NOTHING else f"{phrases.number(low, 2)}–{phrases.number(high, 2)}"
 
 
 def _scatters(
@@ -184,22 +165,12 @@ def _scatters(
     for pair in order[:SCATTERS]:
         left, right = rows[pair.left], rows[pair.right]
         points = [
-            charts.Point(left.share(one), right.share(other), view.id)
+            charts.Point(max(0.0, left.share(one)), max(0.0, right.share(other)), view.id)
             for view in group.views
             if (one := view.values.get(pair.left)) is not None and (other := view.values.get(pair.right)) is not None
         ]
         x, y = str(called[pair.left]), str(called[pair.right])
-        drawn.append((f"{x} against {y}", _safe(charts.scatter(points, x, y, f"{x} against {y}", threshold)), pair))
+        drawn.append(
+            (f"{x} against {y}", pages.safe(charts.scatter(points, x, y, f"{x} against {y}", threshold)), pair)
+        )
     return drawn
-
-
-def _hash(text: str) -> str:
-    """The source expression of a Content-Security-Policy that allows this text as script or style."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def _safe(text: str) -> Markup:
-    """Text of ours, in which every foreign text is escaped."""
-    from markupsafe import Markup
-
-    return Markup(text)

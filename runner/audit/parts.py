@@ -44,7 +44,8 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Why the left score differs from the right one; claims + verdicts + formula = left - right.
+    """Why the left score differs from the right one; claims + verdicts + formula = left - right. All are values of the
+    formulas, which the audit turns into shares of their ranges, 1 = best, before.
 
     cross: the value of each formula on each evidence: [evidence][formula], 0 = left. matched, only_left, only_right:
     units with a counterpart, and without one. undetermined: verdicts whose word leaves open what the other formula
@@ -77,18 +78,20 @@ def applied(formula: Judged, evidence: Evidence, counterparts: Sequence[Verdict 
     beside = counterparts or [None] * len(evidence.verdicts)
     return formula.formula.value(
         [
-            _credit(formula, verdict, evidence.by, other)
+            credited(formula, verdict, evidence.by, other)
             for verdict, other in zip(evidence.verdicts, beside, strict=True)
         ]
     )
 
 
-def _credit(formula: Judged, verdict: Verdict, by: str, other: Verdict | None) -> Bounds:
+def credited(formula: Judged, verdict: Verdict, by: str, other: Verdict | None = None) -> Bounds:
+    """What a formula counts for one verdict of `by`. other: its counterpart, see `applied`."""
     if by == formula.id and verdict.native in formula.formula.native:
         known = formula.formula.own(verdict)
         return Bounds(known, known)
     word = verdict.ours
-    if other is not None and other.ours is not None and word not in formula.formula.words:
+    # What a definition says is its own, so that its value does not hang on what it is laid beside.
+    if by != formula.id and other is not None and other.ours is not None and word not in formula.formula.words:
         finer = MAY_MEAN.get(word, (other.ours,) if word is None else ())
         word = other.ours if other.ours in finer else word
     return formula.formula.credit(word)
@@ -111,9 +114,9 @@ def parts(
             other = foreign[to[place]] if place in to else None
             # A claim that only one side made has only that side's verdict, whoever's verdicts are asked for.
             if verdicts == claims or other is None:
-                credits.append(_credit(formulas[formula], verdict, evidences[claims].by, other))
+                credits.append(credited(formulas[formula], verdict, evidences[claims].by, other))
             else:
-                credits.append(_credit(formulas[formula], other, evidences[1 - claims].by, verdict))
+                credits.append(credited(formulas[formula], other, evidences[1 - claims].by, verdict))
         return formulas[formula].formula.value(credits), sum(credit.open for credit in credits)
 
     found = {sides: bounds(*sides) for sides in product((0, 1), repeat=3)}  # type: ignore[arg-type]

@@ -15,6 +15,8 @@ from runner.audit.findings import Convention, Family, Reading
 
 AGREES = 1e-9
 """How far a library may be from the definition that it is said to equal."""
+MOST = 10_000
+"""Relevant ones of a drawn ranking."""
 GAINS = {"exponential": "2^g - 1", "linear": "g", "binary": "1"}
 DISCOUNTS = {"log2": "log2(r + 1)", "2002": "max(1, log2 r)"}
 IDEALS = {"judged": "all that is relevant", "retrieved": "what was retrieved"}
@@ -133,6 +135,8 @@ def ranking(text: str, relevant: int | None = None) -> tuple[Question, Record]:
     found = sum(grade > 0 for grade in grades.values())
     if relevant is None:
         relevant = found
+    if relevant > MOST:
+        raise ValueError(f"{relevant} relevant ones are more than can be shown; give at most {MOST}")
     if relevant < max(1, found):
         raise ValueError(
             f"the ranking {text!r} shows {found} relevant of {relevant} in all; give as many as there are, at least "

@@ -118,12 +118,17 @@ def _table(path: Path, raw: bytes, delimiter: str | None) -> tuple[list[str], li
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise DataError(f"{path}:{line}: byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8") from None
+    if "\n" not in text:
+        text = text.replace("\r", "\n")  # the lines of old Excel for Mac
     header = text.partition("\n")[0]
     # A cell of contexts is easily longer than the 131,072 characters that csv allows unless told otherwise.
     allowed = csv.field_size_limit(sys.maxsize)
     try:
         rows = csv.reader(_cut(text), delimiter=delimiter or max(",;\t", key=header.count), strict=True)
-        names = next(rows, [])
+        try:
+            names = next(rows, [])
+        except csv.Error as error:
+            raise DataError(f"{path}:1: the header is not a row of a table ({error}); save the file as CSV") from None
         if twice := [name for name, n in Counter(names).items() if n > 1 and name.strip()]:
             raise DataError(f"{path}: two columns are called {shown(twice[0])}; rename one")
         return names, list(_cells(path, names, rows))
@@ -180,9 +185,9 @@ _QUOTES = re.compile(_QUOTED, re.DOTALL)
 
 
 def from_json(text: str) -> Any:
-    """What text says as JSON; None where it is none."""
+    """What text says as JSON, also with line breaks as they are in its texts; None where it is none."""
     try:
-        return json.loads(text, parse_constant=_null)
+        return json.loads(text, parse_constant=_null, strict=False)
     except (ValueError, RecursionError):
         return None
 
@@ -204,7 +209,8 @@ def listed(cell: str) -> list[Any] | str | None:
     found = from_json(bare)
     if found is None and _STRINGS.fullmatch(bare):
         # Python reads 'a' 'b' as 'ab', so NumPy's lists, which have no commas, are taken apart literal by literal.
-        return [ast.literal_eval(literal) for literal in _QUOTES.findall(bare)]
+        literals = [from_python(literal) for literal in _QUOTES.findall(bare)]
+        return literals if None not in literals else "has a line break or an escape inside quotes; write it as JSON"
     if found is None:
         found = from_python(bare)
     if isinstance(found, list):

@@ -63,6 +63,7 @@ def measured(
     from runner.progress import Progress
     from runner.scoring import score
 
+    subjects = [subject(each, each.definition.card()) for each in chosen]
     progress = Progress("audit")
     drift = graded_again(judge, chosen, progress) if judge and judge.frozen else None
     found = score(
@@ -84,7 +85,6 @@ def measured(
         if judge.spent:
             notes.append(f"judge.{judge.spent}: the scores that are missing count as failed")
         notes += warnings(judge, chosen)
-    subjects = [subject(each, each.definition.card()) for each in chosen]
     return Scored(*_applicable(subjects, by_key, notes), judge.card if judge else None, tuple(notes))
 
 
@@ -98,7 +98,7 @@ def _with_what_frameworks_say(
     """The scores, with the framework's own value where a record lacks what the definition needs; one record for each
     definition and reason is asked about."""
     judged = {each.key: each for each in chosen if isinstance(each, JudgedScorer)}
-    first: dict[tuple[str, str | None], int] = {}
+    first: dict[tuple[str, str], int] = {}
     for place, each in enumerate(scores):
         if (
             each.status == "not_applicable"
@@ -106,7 +106,8 @@ def _with_what_frameworks_say(
             and not each.calls
             and each.definition in judged
         ):
-            first.setdefault((each.definition, each.reason), place)
+            # What stands behind a colon is of one record: the error for which it has no answer.
+            first.setdefault((each.definition, (each.reason or "").partition(":")[0]), place)
     records = {record.question_id: record for record in material.records}
     questions = {question.id: question for question in material.questions}
     jobs = [
@@ -159,19 +160,31 @@ def formulas_only(named: Specs, listed: Specs, material: Material) -> Scored:
 
 
 def subject(measure: Measure, card: Mapping[str, Any]) -> Subject:
-    """A definition as the audit takes it. card: see Subject."""
-    return Subject(
-        key=measure.key,
-        id=measure.id,
-        framework=measure.framework,
-        asks=card["asks"],
-        unit=measure.unit_judged,
-        wording=card["formula"],
-        range=measure.value_range,
-        direction=measure.direction,
-        card=card,
-        formula=measure.arithmetic(),
+    """A definition as the audit takes it. card: see Subject. Raises ConfigError for a range without width."""
+    return _with_a_range(
+        Subject(
+            key=measure.key,
+            id=measure.id,
+            framework=measure.framework,
+            asks=card["asks"],
+            unit=measure.unit_judged,
+            wording=card["formula"],
+            range=measure.value_range,
+            direction=measure.direction,
+            card=card,
+            formula=measure.arithmetic(),
+        )
     )
+
+
+def _with_a_range(subject: Subject) -> Subject:
+    low, high = subject.range
+    if not low < high:
+        raise ConfigError(
+            f"{subject.key} has the range {low:g} to {high:g}, in which nothing can be compared; give its value_range "
+            "the least and the most that it can be"
+        )
+    return subject
 
 
 def _subject_of_card(key: str, card: Mapping[str, Any]) -> Subject:
@@ -179,17 +192,19 @@ def _subject_of_card(key: str, card: Mapping[str, Any]) -> Subject:
         formula = scorer(key).arithmetic()
     except UnknownDefinition:
         formula = None  # somebody's own definition, whose module is not here
-    return Subject(
-        key=key,
-        id=card["id"],
-        framework=card["framework"],
-        asks=card["asks"],
-        unit=card["unit"],
-        wording=card["formula"],
-        range=tuple(card["range"]),
-        direction=card["direction"],
-        card=card,
-        formula=formula,
+    return _with_a_range(
+        Subject(
+            key=key,
+            id=card["id"],
+            framework=card["framework"],
+            asks=card["asks"],
+            unit=card["unit"],
+            wording=card["formula"],
+            range=tuple(card["range"]),
+            direction=card["direction"],
+            card=card,
+            formula=formula,
+        )
     )
 
 

@@ -209,10 +209,16 @@ def _asked(
         }
         tell(f"{each.name}: {'scoring' if asked.judge else 'reading'} {len(asked.definitions)} definitions")
         command = [str(python), "-P", "-m", "runner.audit.elsewhere", str(folder)]
-        code_of_exit, tail = listened(command, variables, each.name, tell, every=0.0 if asked.judge else 15.0)
+        mend = "" if each.here else f"; where its environment is damaged, remove {python.parent.parent}"
+        try:
+            code_of_exit, tail = listened(command, variables, each.name, tell, every=0.0 if asked.judge else 15.0)
+        except OSError as error:
+            raise ComponentError(f"{each.name}: {python} does not run ({error.strerror}){mend}") from None
         if code_of_exit or not (folder / FOUND).is_file():
             said = "\n".join(f"  {line}" for line in tail)
-            raise ComponentError(f"{each.name} could not be read: its python ended with {code_of_exit}:\n{said}")
+            raise ComponentError(
+                f"{each.name} could not be read: its python ended with {code_of_exit}{mend}. It said last:\n{said}"
+            )
         found = from_json(Found, (folder / FOUND).read_text(encoding="utf-8"))
         if found.error:
             extras = "; its environment holds no extras of paribus, so the judge must do without" if asked.judge else ""

@@ -5,19 +5,36 @@ The page, the Markdown and the terminal say the same with it.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from adapters.formulas import MAY_MEAN
 from adapters.schema import JudgeCard
-from runner.audit.findings import PEOPLE, Audit, Claim, Family, Group, Hazard, Pair, Row, Systems, View, Why, Word
+from runner import phrases
+from runner.audit.findings import (
+    PEOPLE,
+    Audit,
+    Claim,
+    Cross,
+    Family,
+    Group,
+    Hazard,
+    Pair,
+    Row,
+    Systems,
+    View,
+    Why,
+    Word,
+)
 
 FRAMEWORKS = {"ragas": "Ragas", "deepeval": "DeepEval", "trulens": "TruLens"}
 PARTS = ("formula", "verdicts", "claims")
 """The parts of a difference in the order in which they are shown."""
+EXAMPLE = 160
+"""Characters up to which a claim is a good example."""
 NOTHING = 1e-9
 """A part below it is none."""
 THAT_IS = {
@@ -36,6 +53,17 @@ HOW = (
     "from one score to the other, and each part is the mean of its steps over the orders that keep units and verdicts "
     "together, so that no order is favoured and the parts sum to the difference."
 )
+COARSE = (
+    "Where a word of the row says less than the formula must know (Ragas's “not supported”: contradicted, or absent?), "
+    "the word of the formula's own definition on the same unit is taken, if the coarse one may mean it; where there is "
+    "none, the unit counts halfway, and the range is shown."
+)
+"""How a cell of the cross table comes about."""
+BY_MEANS = (
+    "The means over the records that both definitions scored decide; whether two systems are further apart than by "
+    "chance is not tested here."
+)
+ON_PAPER = "A prompt stands here as its hash: two that differ are two prompts."
 REFERENCE = (
     "Owen (1977), Values of games with a priori unions: the Shapley value (1953) of evidence and formula, the part of "
     "the evidence divided between units and verdicts by the same rule."
@@ -80,57 +108,20 @@ def _letter(place: int) -> str:
     return chr(ord("A") + place) if place < 26 else f"{_letter(place // 26 - 1)}{_letter(place % 26)}"
 
 
-def number(value: float | None, digits: int = 3) -> str:
-    """A number with that many decimals, a dash for none."""
-    if value is None:
-        return "–"
-    told = f"{value:.{digits}f}"
-    return told.removeprefix("-") if float(told) == 0 else told.replace("-", "−")
-
-
-def signed(value: float | None, digits: int = 3) -> str:
-    """The same with its sign."""
-    told = number(value, digits)
-    return f"+{told}" if value is not None and value > 0 and float(told) != 0 else told
-
-
-def interval(low: float | None, high: float | None) -> str:
-    """`[0.512, 0.633]`, a dash where there is none."""
-    return "–" if low is None or high is None else f"[{number(low)}, {number(high)}]"
-
-
-def count(n: int, singular: str, plural: str | None = None) -> str:
-    """`1 record`, `2 records`."""
-    return f"{n:,} {singular if n == 1 else plural or f'{singular}s'}"
-
-
-def listed(words: Sequence[str]) -> str:
-    """`a, b and c`."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
-
-
-def plain(text: str) -> str:
-    """`text` on one line, without what steers a terminal or turns the direction of the text around it."""
-    shown = text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
-    return " ".join(shown.split())
-
-
-def cut(text: str, length: int) -> str:
-    """The first `length` characters of `text`, and how many more there are."""
-    return text if len(text) <= length else f"{text[:length]} … ({len(text) - length:,} more characters)"
-
-
-def field(value: Any) -> str:
-    """A field of a card."""
-    if value is None or value == "":
-        return "–"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+def plural(units: str) -> str:
+    """`claims` of `claims of the answer, held against the context`."""
+    return units.split(",")[0].split(" of ")[0]
 
 
 def singular(units: str) -> str:
-    """`claim` of `claims of the answer, held against the context`."""
-    noun = units.split(",")[0].split(" of ")[0]
+    """`claim` of the same."""
+    noun = plural(units)
     return f"{noun[:-3]}y" if noun.endswith("ies") else noun.removesuffix("s")
+
+
+def many(n: int, units: str) -> str:
+    """`1 claim`, `2 entities`."""
+    return phrases.count(n, singular(units), plural(units))
 
 
 def asked(group: Group) -> str:
@@ -206,22 +197,22 @@ def told(group: Group) -> list[Told]:
 def _told(group: Group, pair: Pair, why: Why, rows: Mapping[str, Row], called: Mapping[str, Name]) -> Told:
     left, right = rows[pair.left], rows[pair.right]
     difference, parts = _rounded(why)
-    noun = singular(left.units or "unit")
-    rule = _rule(group, pair, why.n, left, right, called, noun) if abs(why.formula) > NOTHING else ""
+    units = left.units or "units"
+    rule = _rule(group, pair, why.n, left, right, called, units) if abs(why.formula) > NOTHING else ""
     several = sum(abs(getattr(why, name)) > NOTHING for name in PARTS) > 1
     digits = 3 if several or 0 < abs(difference) < 0.1 else 2
     ends = ((called[pair.left], why.left), (called[pair.right], why.right))
-    who = " and ".join(f"{name.short} {number(mean, digits)}" for name, mean in ends)
-    reason = _reason(difference, parts, pair, why, noun, digits)
+    who = " and ".join(f"{name.short} {phrases.number(mean, digits)}" for name, mean in ends)
+    reason = _reason(difference, parts, pair, why, units, digits)
     return Told(
         pair=pair,
         why=why,
         difference=difference,
         parts=parts,
-        who=f"{who} {_on(why, noun)}",
+        who=f"{who} {_on(why, units)}",
         reason=reason,
         rule=rule,
-        matching=_matching(why, noun, called[pair.left].short, called[pair.right].short),
+        matching=_matching(why, units, called[pair.left].short, called[pair.right].short),
         open=_open(why),
     )
 
@@ -242,26 +233,26 @@ def part(size: float, exact: float, digits: int = 3) -> str:
     """A part with its sign; `none`, and `under 0.001` for what is rounded away."""
     if abs(exact) <= NOTHING:
         return "none"
-    return signed(size, digits) if round(size, digits) else f"under {10**-digits:g}"
+    return phrases.signed(size, digits) if round(size, digits) else f"under {10**-digits:g}"
 
 
-def _on(why: Why, noun: str) -> str:
-    same = "" if why.only_left + why.only_right else f"the same {count(why.matched, noun)}"
+def _on(why: Why, units: str) -> str:
+    same = "" if why.only_left + why.only_right else f"the same {many(why.matched, units)}"
     if why.n == 1:
         return f"on {same or '1 record'}"
-    return f"over {count(why.n, 'record')}{f', {same}' if same else ''}"
+    return f"over {phrases.count(why.n, 'record')}{f', {same}' if same else ''}"
 
 
-def _matching(why: Why, noun: str, left: str, right: str) -> str:
+def _matching(why: Why, units: str, left: str, right: str) -> str:
     alone = [f"{n:,} of {who} alone" for n, who in ((why.only_left, left), (why.only_right, right)) if n]
-    return f"{count(why.matched, noun)} in common, {listed(alone)}" if alone else ""
+    return f"{many(why.matched, units)} in common, {phrases.listed(alone)}" if alone else ""
 
 
-def _reason(difference: float, parts: Mapping[str, float], pair: Pair, why: Why, noun: str, digits: int) -> str:
+def _reason(difference: float, parts: Mapping[str, float], pair: Pair, why: Why, units: str, digits: int) -> str:
     called = {
         "formula": "the formula",
-        "verdicts": f"other verdicts on the same {noun}s",
-        "claims": f"the splitting into other {noun}s",
+        "verdicts": f"other verdicts on the same {plural(units)}",
+        "claims": f"the splitting into other {plural(units)}",
     }
     exact = {name: float(getattr(why, name)) for name in PARTS}
     some = [name for name in PARTS if abs(exact[name]) > NOTHING]
@@ -271,23 +262,25 @@ def _reason(difference: float, parts: Mapping[str, float], pair: Pair, why: Why,
     if len(some) == 1:
         return f"the whole {abs(difference):.{digits}f} is {called[some[0]]}"
     if abs(difference) < 0.0005:
-        made = listed([f"{called[name]} {part(parts[name], exact[name])}" for name in some])
+        made = phrases.listed([f"{called[name]} {part(parts[name], exact[name])}" for name in some])
         return f"as good as no difference, because the parts cancel out: {made}"
     sign = 1 if difference > 0 else -1
-    made = listed([f"{part(sign * parts[name], exact[name], 3)} is {called[name]}" for name in some])
+    made = phrases.listed([f"{part(sign * parts[name], exact[name], 3)} is {called[name]}" for name in some])
     rest = [called[name] for name in PARTS if name not in some]
     return f"of the {abs(difference):.{digits}f}, {made}{f', none is {rest[0]}' if rest else ''}"
 
 
 def _open(why: Why) -> str:
     if not why.undetermined:
-        return f"the verdicts leave the part of the formula open by ±{number(why.slack)}" if why.slack > NOTHING else ""
-    verdicts = count(why.undetermined, "verdict says", "verdicts say")
+        open_by = f"the verdicts leave the part of the formula open by ±{phrases.number(why.slack)}"
+        return open_by if why.slack > NOTHING else ""
+    verdicts = phrases.count(why.undetermined, "verdict says", "verdicts say")
     coarse = f"{verdicts} less than the other formula must know (not supported: contradicted, or absent?)"
-    return f"{coarse} and {'counts' if why.undetermined == 1 else 'count'} halfway, which leaves the part of the formula open by ±{number(why.slack)}"
+    counts = "counts" if why.undetermined == 1 else "count"
+    return f"{coarse} and {counts} halfway, which leaves the part of the formula open by ±{phrases.number(why.slack)}"
 
 
-def _rule(group: Group, pair: Pair, n: int, left: Row, right: Row, called: Mapping[str, Name], noun: str) -> str:
+def _rule(group: Group, pair: Pair, n: int, left: Row, right: Row, called: Mapping[str, Name], units: str) -> str:
     one, other = called[pair.left].short, called[pair.right].short
     apart = [word for word, credit in _counted(left) if right.credits.get(word, credit) != credit]
     if not apart:
@@ -304,7 +297,7 @@ def _rule(group: Group, pair: Pair, n: int, left: Row, right: Row, called: Mappi
             for claim in of
         )
         counts = f", {so:,} of {len(of):,}" if in_detail else ""
-        such = f"a {noun} {THAT_IS.get(word, 'so judged')} ({_word(word)}{counts})"
+        such = f"{_article(singular(units))} {THAT_IS.get(word, 'so judged')} ({_word(word)}{counts})"
         credits = left.credits[word], right.credits[word]
         if set(credits) == {0.0, 1.0}:
             low, high = (one, other) if credits[0] == 0 else (other, one)
@@ -312,6 +305,10 @@ def _rule(group: Group, pair: Pair, n: int, left: Row, right: Row, called: Mappi
         else:
             rules.append(f"{such} counts {_side(credits[0])} in {one} and {_side(credits[1])} in {other}")
     return "; ".join(rules)
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def _side(credit: float | None) -> str:
@@ -334,14 +331,16 @@ def headline(group: Group, found: Sequence[Told]) -> str:
     if found:
         return found[0].sentence
     with_value = [row for row in group.rows if row.mean is not None]
-    means = listed([f"{called[row.definition].short} {number(row.mean, 2)}" for row in with_value])
+    means = phrases.listed([f"{called[row.definition].short} {phrases.number(row.mean, 2)}" for row in with_value])
     if not with_value:
         first = next((row.first_failure for row in group.rows if row.first_failure), "nothing here to judge")
         return f"No definition has a value: {first.rstrip('.')}."
     if len(group.rows) == 1:
-        return f"Only {called[group.rows[0].definition].short} asks this: {number(with_value[0].mean, 2)}."
-    reason = next((pair.why_not for pair in group.pairs if pair.n and pair.why_not), "they have no record in common")
-    return f"{means}; the differences have no parts: {reason}."
+        return f"Only {called[group.rows[0].definition].short} asks this: {phrases.number(with_value[0].mean, 2)}."
+    reasons = list(dict.fromkeys(pair.why_not for pair in group.pairs if pair.n and pair.why_not))
+    if len(reasons) > 1:
+        return f"{means}; the differences have no parts, for {len(reasons)} reasons told below."
+    return f"{means}; the differences have no parts: {reasons[0] if reasons else 'they have no record in common'}."
 
 
 def family(found: Family) -> str:
@@ -349,12 +348,14 @@ def family(found: Family) -> str:
     means = [(each.mean, each.definition) for each in found.readings if each.mean is not None]
     if not means:
         return f"No definition of {found.name} has a value."
-    (low, least), (high, most) = min(means), max(means)
+    # The first of equals: its name is the plainest.
+    (low, least), (high, most) = min(means, key=itemgetter(0)), max(means, key=itemgetter(0))
     name = found.name.capitalize() if found.name.islower() else found.name  # nDCG stays
-    if low == high:
-        return f"{name} is {number(low)} by {count(len(means), 'definition')}."
-    between = "" if len({number(mean) for mean, _ in means}) == 2 else ", or between,"
-    return f"{name} is {number(low)} ({least}) or {number(high)} ({most}){between} on the same rankings."
+    if phrases.number(low) == phrases.number(high):
+        return f"{name} is {phrases.number(low)} by {phrases.count(len(means), 'definition')}."
+    between = "" if len({phrases.number(mean) for mean, _ in means}) == 2 else ", or between,"
+    ends = f"{phrases.number(low)} ({least}) or {phrases.number(high)} ({most})"
+    return f"{name} is {ends}{between} on the same rankings."
 
 
 def example(group: Group, found: Sequence[Told]) -> tuple[str, str] | None:
@@ -363,55 +364,80 @@ def example(group: Group, found: Sequence[Told]) -> tuple[str, str] | None:
         return None
     called = names(group)
     pair = {key: called[key] for key in (found[0].pair.left, found[0].pair.right)}
-    for view in most_apart(group, 20):
-        for claim in view.claims:
-            credits = {claim.words[key].credit for key in pair if key in claim.words}
-            if len(credits) == 2:
-                return claim.text, remark(claim, pair, list(pair))
-    return None
+    found_in = [
+        claim
+        for view in most_apart(group, 20)
+        for claim in view.claims
+        if len({claim.words[key].credit for key in pair if key in claim.words}) == 2
+    ]
+    # A table that was taken for a sentence explains nothing.
+    one = next((claim for claim in found_in if len(claim.text) <= EXAMPLE), found_in[0] if found_in else None)
+    return (one.text, remark(one, pair, list(pair), group)) if one else None
 
 
-def remark(claim: Claim, called: Mapping[str, Name], spoke: Sequence[str]) -> str:
+def remark(claim: Claim, called: Mapping[str, Name], spoke: Sequence[str], group: Group) -> str:
     """What the sources make of one claim, in a sentence; empty where all have it and count it alike. spoke: the sources
     that judged this record."""
     said = {key: word for key, word in claim.words.items() if key in called}
-    missing = [called[key].short for key in spoke if key not in said]
+    beside = _side_by_side(group)
+    missing = [
+        called[key].short
+        for key in spoke
+        if key not in said and any(PEOPLE in (key, one) or {key, one} in beside for one in said)
+    ]
     found = []
     if missing:
-        found.append(f"not among the {singular(claim.units)}s of {listed(missing)}")
+        found.append(f"not among the {plural(claim.units)} of {phrases.listed(missing)}")
     words = list(said.values())
-    finest = next(
-        (_agreed(one, other)[0] for one in words for other in words if one is not other and _agreed(one, other)), None
-    )
-    at_one = all(_agreed(one, other) for one in words for other in words)
+    at_one = all(_alike(one, other) for one in words for other in words)
     counted: dict[float, list[str]] = {}
     for key, word in said.items():
         if word.credit is not None:
             counted.setdefault(word.credit, []).append(called[key].short)
     if at_one and len(counted) > 1:
-        finest = next((word.ours for word in words if word.ours not in MAY_MEAN), finest)
+        finest = next((word for word in words if word.ours not in MAY_MEAN), words[0])
         counts = "; ".join(
-            f"{listed(who)} {'counts' if len(who) == 1 else 'count'} it {_side(credit)}"
+            f"{phrases.listed(who)} {'counts' if len(who) == 1 else 'count'} it {_side(credit)}"
             for credit, who in sorted(counted.items())
         )
-        found.append(f"{_word(finest)}: {counts}")
+        found.append(f"{_any_word(finest)}: {counts}")
     elif not at_one:
         by_word: dict[str, list[str]] = {}
         for key, word in said.items():
-            by_word.setdefault(_word(word.ours) if word.ours else f"“{word.native}”", []).append(called[key].short)
-        found.append("; ".join(f"{word} by {listed(who)}" for word, who in by_word.items()))
+            by_word.setdefault(_any_word(word), []).append(called[key].short)
+        found.append("; ".join(f"{word} by {phrases.listed(who)}" for word, who in by_word.items()))
     return "; ".join(found)
 
 
-def _word(ours: str | None) -> str:
-    return (ours or "judged otherwise").replace("_", " ")
+def _side_by_side(group: Group) -> list[set[str]]:
+    """The pairs of definitions whose units can be matched: their verdicts say which units they are about."""
+    return [{pair.left, pair.right} for pair in group.pairs if pair.why]
+
+
+def _alike(one: Word, other: Word) -> bool:
+    """Whether two sources may have said the same; words without a counterpart among ours are compared as they are."""
+    return bool(_agreed(one, other)) or (one.ours is other.ours is None and one.native == other.native)
+
+
+def _any_word(word: Word) -> str:
+    return _word(word.ours) if word.ours else f"“{word.native}”"
+
+
+def _word(ours: str) -> str:
+    return ours.replace("_", " ")
 
 
 def says(word: Word) -> tuple[str, str]:
-    """What a source said of a claim: its own word with ours where that is another, and what its formula makes of it."""
-    ours = _word(word.ours) if word.ours else "no word of ours"
-    native = word.native if word.native == ours else f"{word.native} ({ours})"
+    """What a source said of a claim: its own word, with ours where there is another, and what its formula does."""
+    native = f"{word.native} ({_word(word.ours)})" if word.ours and _word(word.ours) != word.native else word.native
     return native, _side(word.credit)
+
+
+def field(value: Any) -> str:
+    """A field of a card; lists as a person writes them."""
+    if isinstance(value, list | tuple) and value and all(isinstance(each, str) for each in value):
+        return (" " if value[0].endswith(".") else ", ").join(value)
+    return phrases.field(value)
 
 
 def most_apart(group: Group, limit: int) -> list[View]:
@@ -419,6 +445,11 @@ def most_apart(group: Group, limit: int) -> list[View]:
     from heapq import nsmallest
 
     return nsmallest(limit, group.views, key=lambda view: (-view.spread, -_disputes(view)))
+
+
+def apart(view: View) -> bool:
+    """Whether the definitions differ on a record, in their values as they are shown or on a claim."""
+    return round(view.spread, 3) > 0 or _disputes(view) > 0
 
 
 def _disputes(view: View) -> int:
@@ -434,23 +465,94 @@ def spoke(view: View, units: str, called: Iterable[str]) -> list[str]:
 
 def winner(systems: Systems, left: str, right: str) -> str:
     """Which system is best by either definition."""
-    one, other = listed(systems.left_best), listed(systems.right_best)
+    one, other = phrases.listed(systems.left_best), phrases.listed(systems.right_best)
     if systems.same_winner:
-        return f"{one} is best by both {left} and {right}"
-    return f"The winner changes: {one} by {left}, {other} by {right}"
+        ties = "are equal and best" if len(systems.left_best) > 1 else "is best"
+        return f"{one} {ties} by both {left} and {right}"
+    ends = [
+        f"{best} by {name} ({phrases.number(systems.means[mine[0]][side])}; "
+        f"{phrases.listed([f'{system} {phrases.number(systems.means[system][side])}' for system in theirs])})"
+        for best, mine, theirs, name, side in (
+            (one, systems.left_best, [each for each in systems.right_best if each not in systems.left_best], left, 0),
+            (
+                other,
+                systems.right_best,
+                [each for each in systems.left_best if each not in systems.right_best],
+                right,
+                1,
+            ),
+        )
+    ]
+    return f"The winner changes: {', '.join(ends)}"
+
+
+def winners(group: Group, called: Mapping[str, Name], most: int) -> list[str]:
+    """Whether the choice of the definition changes the best system, and where, in `most` pairs at most; empty where
+    there are no systems."""
+    found = [(pair, pair.systems) for pair in group.pairs if pair.systems]
+    if not found:
+        return []
+    changed = [(pair, systems) for pair, systems in found if not systems.same_winner]
+    first = f"The choice of the definition changes the winner in {len(changed)} of {phrases.count(len(found), 'pair')}"
+    best = {systems.left_best for _, systems in found}
+    if changed:
+        told = [winner(systems, called[pair.left].short, called[pair.right].short) for pair, systems in changed]
+    else:
+        told = [f"Best by all of them: {phrases.listed(found[0][1].left_best)}"] if len(best) == 1 else []
+    doubts = [BY_MEANS] if changed else []
+    return [f"{first}.", *told[:most], *doubts, *filter(None, [other_questions(group)])]
+
+
+def other_means(group: Group, cross: Cross) -> str:
+    """That the cross table has other means than the definitions; empty where all are over as many records."""
+    fewer = any(row.n != cross.n for row in group.rows if row.definition in cross.sources)
+    return ", so that a definition's own cell is not its mean over all of its records" if fewer else ""
+
+
+def other_questions(group: Group) -> str:
+    """That the systems did not answer the same questions, in a sentence; empty where they did, or it is not known."""
+    asked: dict[str, set[str | None]] = {}
+    for view in group.views:
+        if view.system and view.values:
+            asked.setdefault(view.system, set()).add(view.question)
+    if all(view.detailed for view in group.views) and len(set(map(frozenset, asked.values()))) > 1:
+        counts = phrases.some([f"{system} {len(found)}" for system, found in asked.items()], 6)
+        return f"The systems did not answer the same questions ({counts}), which alone can make a winner."
+    return ""
 
 
 def hazard(found: Hazard) -> str:
     """What happened, and what the framework returned where paribus did not take it for a value."""
-    if found.native is None:
+    if found.native is None or " returned " in found.what:
         return found.what
-    low, high = (f"{value:g}" for value in found.native)
-    return f"{found.what}; the framework itself returned {low if low == high else f'{low} to {high}'}"
+    return f"{found.what}; the framework itself returned {_returned(found.native)}"
 
 
-def some(ids: Sequence[str], limit: int = 10) -> str:
-    """Ids on one line, and how many more there are."""
-    return f"{', '.join(ids[:limit])}{f' and {len(ids) - limit:,} more' if len(ids) > limit else ''}"
+def _returned(native: tuple[float, float]) -> str:
+    low, high = (f"{value:g}" for value in native)
+    return low if low == high else f"{low} to {high}"
+
+
+def hazards(group: Group, called: Mapping[str, Name]) -> list[tuple[list[Name], str, tuple[str, ...]]]:
+    """What happened to several definitions on the same records, once: to whom, what, and the records."""
+    alike: dict[tuple[str, tuple[str, ...]], list[Hazard]] = {}
+    for found in group.hazards:
+        alike.setdefault((found.what, found.ids), []).append(found)
+    listed = []
+    for (what, ids), each in alike.items():
+        returned: dict[str, list[str]] = {}
+        for found in each:
+            if found.native is not None and hazard(found) != what:
+                returned.setdefault(_returned(found.native), []).append(called[found.definition].letter)
+        all_the_same = len(returned) == 1 and len(next(iter(returned.values()))) == len(each)
+        told = ", ".join(
+            value if all_the_same else f"{value} ({', '.join(letters)})" for value, letters in returned.items()
+        )
+        several = f"{what}; the frameworks themselves returned {told}" if told else what
+        listed.append(
+            ([called[found.definition] for found in each], several if len(each) > 1 else hazard(each[0]), ids)
+        )
+    return listed
 
 
 def judge(card: JudgeCard) -> list[tuple[str, str]]:
@@ -462,11 +564,16 @@ def judge(card: JudgeCard) -> list[tuple[str, str]]:
 
 def scope(audit: Audit) -> str:
     """What was audited, in a few words."""
-    over = f"{count(audit.records, 'record')} of {audit.source}"
-    by = f", {count(len(audit.systems), 'system')}" if audit.systems else ""
+    over = f"{phrases.count(audit.records, 'record')} of {audit.source}"
+    by = f", {phrases.count(len(audit.systems), 'system')}" if audit.systems else ""
     return (
         over + by + (f", judge: {audit.judge.provider} {audit.judge.model}" if audit.judge else ", no judge was asked")
     )
+
+
+def cosines(rows: Iterable[Row]) -> bool:
+    """Whether values of some, of -1 to 1, are their own shares (see Row.share)."""
+    return any(row.share(0.0) == 0.0 and row.range[0] < 0 for row in rows)
 
 
 def other_scales(rows: Iterable[Row]) -> bool:

@@ -16,9 +16,11 @@ question changed."""
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two runs. settings: flattened configuration."""
+    """One of the two runs. name: as it was asked for; called: as the run calls itself. settings: flattened
+    configuration."""
 
     name: str
+    called: str
     folder: Path
     started: str
     dataset: Mapping[str, Any]
@@ -42,6 +44,7 @@ class Row:
     asks: str
     about: Literal["retrieval", "generation"]
     direction: Literal["higher", "lower"]
+    range: tuple[float, float]
     baseline: float
     candidate: float
     delta: float
@@ -61,9 +64,19 @@ class Row:
     word: Word
 
     @property
+    def changed(self) -> int:
+        """How many questions changed."""
+        return self.wins + self.losses
+
+    @property
     def swapped(self) -> bool:
         """Whether the means are equal although questions changed."""
-        return abs(self.delta) < 1e-9 and self.wins + self.losses > 0
+        return abs(self.delta) < 1e-9 and self.changed > 0
+
+    def share(self, value: float) -> float:
+        """A value as a share of the range."""
+        low, high = self.range
+        return (value - low) / (high - low)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +89,8 @@ class NotCompared:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One definition over the questions of a slice (`origin:synthetic`, `split:held_out`, or one of the test set)."""
+    """One definition over the questions of a slice (`origin:synthetic`, `split:held_out`, or one of the test set).
+    changed: how many of the n changed."""
 
     slice: str
     definition: str
@@ -86,14 +100,17 @@ class Slice:
     delta: float
     low: float | None
     high: float | None
+    changed: int
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A chunk that is in one ranking and not in the other, or at another rank; None = not in it. relevant: whether it
-    shares characters with a label; None where the question has none."""
+    """A chunk that is in one ranking and not in the other, or at another rank; None = not in it. chunk: its document
+    and characters; text: how it begins. relevant: whether it shares characters with a label; None where the question
+    has none."""
 
     chunk: str
+    text: str
     before: int | None
     after: int | None
     relevant: bool | None
@@ -101,7 +118,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """A unit on which the verdict of a definition changed; None = the unit is not there."""
+    """A unit on which the verdict of a judged definition changed; None = the unit is not there."""
 
     definition: str
     unit: str
@@ -113,8 +130,8 @@ class Flip:
 @dataclass(frozen=True, slots=True)
 class Change:
     """One question whose scores changed. scores: definition -> before, after (None = no value). worst: the largest loss
-    as a share of a range, negative; best: the largest gain. ranking, context: what moved. before, after: the answers,
-    equal where the answer is the same."""
+    as a share of a range, negative or 0; best: the largest gain. ranking, context: what moved. before, after: the
+    answers, equal where the answer is the same."""
 
     id: str
     question: str
@@ -131,14 +148,22 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that a comparison found. changed: settings that differ, baseline's and candidate's. rows are in the order of
-    the definitions; changes: the questions with a changed score, the worst loss first. notes: for a reader."""
+    """All that a comparison found. questions: how many were compared. changed: settings that differ, baseline's and
+    candidate's. rows are in the order of the definitions; changes: the questions with a changed score, the worst loss
+    first. table: the definitions that the candidate's configuration shows first. notes: for a reader."""
 
     baseline: Side
     candidate: Side
+    questions: int
     changed: Mapping[str, tuple[Any, Any]]
     rows: tuple[Row, ...]
     not_compared: tuple[NotCompared, ...]
     slices: tuple[Slice, ...]
     changes: tuple[Change, ...]
+    table: tuple[str, ...]
     notes: tuple[str, ...]
+
+    @property
+    def worse(self) -> tuple[Change, ...]:
+        """The questions of which a score got worse, the worst loss first."""
+        return tuple(change for change in self.changes if change.worst < 0)

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from math import fsum
 from statistics import fmean
 from typing import Any, Literal
 
-from adapters.schema import Chunk, Definition, Question, Ranked, Record, Score, Verdict, from_json
+from adapters.schema import Chunk, Definition, JudgeCard, Question, Ranked, Record, Score, Verdict, from_json
 from runner.audit.matching import matched
 from runner.compare.findings import Change, Comparison, Flip, Moved, NotCompared, Row, Side, Slice, Word
 from runner.config import flatten
 from runner.drift import Drift, Standing, moved_between
+from runner.errors import ConfigError
 from runner.results import StoredRun
 from runner.significance import PValue, holm, permutation, smallest_visible
-from runner.stats import FEWEST_CHANGED, Difference, difference
+from runner.stats import Difference, difference
 
 LEVEL = 0.05
 SAME = 1e-12
 NOT_SETTINGS = ("trial", "tracking", "sweep")
 """Parts of a configuration that say where a run stands and what becomes of it, not what it does."""
+OF_RETRIEVAL = {"relevant", "labelled", "retrieved", "reranked", "context"}
+OF_GENERATION = {"answer", "refused", "citations"}
+"""Fields that a definition requires, by what it looks at."""
+TEXT = 160
+"""Characters of a chunk that moved."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Pairs:
     """The values of one definition on the questions that both runs have one for."""
 
@@ -34,18 +42,30 @@ class _Pairs:
     only_before: int
     only_after: int
 
-    @property
+    @cached_property
     def differences(self) -> list[float]:
         return [after - before for before, after in zip(self.before, self.after, strict=True)]
 
 
-def compare(baseline: StoredRun, candidate: StoredRun, *, names: tuple[str, str], anyway: bool = False) -> Comparison:
+def compare(
+    baseline: StoredRun,
+    candidate: StoredRun,
+    *,
+    names: tuple[str, str],
+    anyway: bool = False,
+    slices: Sequence[str] = (),
+) -> Comparison:
     """Compare two runs question by question.
 
     Definitions that do not mean the same in both (another fingerprint, judge or test set), and judged ones where the
-    judge moved, are named and not subtracted; `anyway` subtracts them all the same and says so.
+    judge moved, are named and not subtracted; `anyway` subtracts them all the same and says so. slices: only the
+    questions of one of these. Raises ConfigError for a slice that no question has.
     """
-    notes: list[str] = []
+    groups = _groups(candidate.questions.values())
+    chosen = _chosen(slices, groups)
+    notes = [*_other_texts(baseline, candidate)]
+    if chosen is not None:
+        notes.append(f"only the {len(chosen)} questions of {' or '.join(slices)} are compared")
     not_compared: list[NotCompared] = []
     pairs: dict[str, _Pairs] = {}
     for key in dict.fromkeys((*baseline.definitions, *candidate.definitions)):
@@ -55,28 +75,52 @@ def compare(baseline: StoredRun, candidate: StoredRun, *, names: tuple[str, str]
             continue
         if why:
             notes.append(f"{key} is subtracted although {'; '.join(why)}")
-        found = _paired(key, baseline, candidate)
+        found = _paired(key, baseline, candidate, chosen)
         if found.ids:
             pairs[key] = found
         else:
             not_compared.append(NotCompared(key, ("no question has a value in both runs",)))
-    rows = _rows(pairs)
     return Comparison(
         baseline=_side(baseline, names[0]),
         candidate=_side(candidate, names[1]),
+        questions=len({id for found in pairs.values() for id in found.ids}),
         changed=_changed_settings(baseline, candidate),
-        rows=rows,
+        rows=_rows(pairs),
         not_compared=tuple(not_compared),
-        slices=tuple(_slices(pairs, candidate)),
+        slices=tuple(_slices(pairs, groups)),
         changes=tuple(_changes(pairs, baseline, candidate)),
+        table=tuple((candidate.config.get("metrics") or {}).get("table") or ()),
         notes=tuple(notes),
     )
+
+
+def _groups(questions: Iterable[Question]) -> dict[str, set[str]]:
+    """Question ids by slice, real and synthetic apart, tuning and held-out apart."""
+    groups: dict[str, set[str]] = {}
+    for question in questions:
+        for name in (f"origin:{question.origin}", f"split:{question.split}", *question.slices):
+            groups.setdefault(name, set()).add(question.id)
+    return dict(sorted(groups.items(), key=lambda item: not item[0].startswith(("origin:", "split:"))))
+
+
+def _chosen(slices: Sequence[str], groups: Mapping[str, set[str]]) -> set[str] | None:
+    if unknown := [name for name in slices if name not in groups]:
+        raise ConfigError(f"no question is in a slice {unknown[0]!r}; there are {', '.join(groups)}")
+    return set().union(*(groups[name] for name in slices)) if slices else None
+
+
+def _other_texts(baseline: StoredRun, candidate: StoredRun) -> Iterable[str]:
+    known = candidate.questions
+    other = [id for id, question in baseline.questions.items() if id in known and known[id].text != question.text]
+    if other:
+        yield f"the text of {len(other)} questions differs, {other[0]} for one: other questions are compared there"
 
 
 def _side(run: StoredRun, name: str) -> Side:
     judge = run.summary["judge"]
     return Side(
         name=name,
+        called=run.summary["name"],
         folder=run.folder,
         started=run.summary["started"],
         dataset=run.summary["dataset"],
@@ -95,31 +139,64 @@ def _changed_settings(baseline: StoredRun, candidate: StoredRun) -> dict[str, tu
 
 
 def _differences(key: str, baseline: StoredRun, candidate: StoredRun) -> list[str]:
-    """Why a definition may not be subtracted."""
+    """Why a definition may not be subtracted, every part with both its values."""
     for where, there, here in (("baseline", baseline, candidate), ("candidate", candidate, baseline)):
         if key not in there.definitions:
-            id = here.definitions[key].id
-            others = [other for other, definition in there.definitions.items() if definition.id == id]
-            hint = f"; it has {', '.join(others)}, which is another definition" if others else ""
+            ours = here.definitions[key]
+            others = [other for other in there.definitions.values() if other.id == ours.id]
+            hints = [f"{other.key} ({'; '.join(_apart(ours, other))})" for other in others]
+            hint = f"; it has {', '.join(hints)}, which is another definition" if hints else ""
             return [f"the {where} does not have it{hint}"]
-    before, after = baseline.definitions[key], candidate.definitions[key]
     why = []
+    before, after = baseline.definitions[key], candidate.definitions[key]
     if before.fingerprint != after.fingerprint:
-        parts = [
-            part
-            for part in ("version", "implementation", "parameters", "prompts", "revision")
-            if getattr(before, part) != getattr(after, part)
-        ]
-        why.append(f"the definition differs ({', '.join(parts)})")
+        why.append(f"the definition differs: {'; '.join(_apart(before, after))}")
     judges = [_judges(run, key) for run in (baseline, candidate)]
-    if judges[0] != judges[1]:
-        why.append(f"the judge differs ({' and '.join(_named(judge) for judge in judges)})")
-    checksums = [str(run.summary["dataset"].get("checksum")) for run in (baseline, candidate)]
-    if checksums[0] != checksums[1]:
-        why.append(f"the test set differs (checksums {checksums[0][:12]} and {checksums[1][:12]})")
-    if judges[0] and (moved := moved_between(_standing(baseline), _standing(candidate))):
+    if all(judges) and judges[0].keys() != judges[1].keys():
+        why.append(f"the judge differs: {_judges_apart(*judges)}")
+    datasets = [run.summary["dataset"] for run in (baseline, candidate)]
+    if datasets[0].get("checksum") != datasets[1].get("checksum"):
+        why.append(f"the test set differs: {' and '.join(_test_set(dataset) for dataset in datasets)}")
+    if before.calls != "0" and (moved := moved_between(_standing(baseline), _standing(candidate))):
         why.append(moved)
     return why
+
+
+def _apart(before: Definition, after: Definition) -> list[str]:
+    """The parts of a fingerprint that differ, with both values."""
+    parts = [
+        f"{name} {one} and {other}"
+        for name in ("framework", "version", "implementation", "revision")
+        if (one := getattr(before, name)) != (other := getattr(after, name))
+    ]
+    parts += [
+        f"{name} {_json(before.parameters.get(name))} and {_json(after.parameters.get(name))}"
+        for name in dict.fromkeys((*before.parameters, *after.parameters))
+        if before.parameters.get(name) != after.parameters.get(name)
+    ]
+    prompts = [
+        name
+        for name in dict.fromkeys((*before.prompts, *after.prompts))
+        if before.prompts.get(name) != after.prompts.get(name)
+    ]
+    return parts + ([f"other prompts: {', '.join(prompts)}"] if prompts else [])
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _judges_apart(before: Mapping[str, JudgeCard], after: Mapping[str, JudgeCard]) -> str:
+    told = [", ".join(f"{card.provider} {card.model}" for card in cards.values()) for cards in (before, after)]
+    if told[0] != told[1]:
+        return " and ".join(told)
+    (one, *_), (other, *_) = ([asdict(card) for card in cards.values()] for cards in (before, after))
+    fields = [name for name in one if name != "fingerprint" and one[name] != other[name]]
+    return f"{told[0]}, {'; '.join(f'{name} {_json(one[name])} and {_json(other[name])}' for name in fields)}"
+
+
+def _test_set(dataset: Mapping[str, Any]) -> str:
+    return f"{dataset.get('name')} {dataset.get('version')} (checksum {str(dataset.get('checksum'))[:12]})"
 
 
 def _standing(run: StoredRun) -> Standing | None:
@@ -127,20 +204,22 @@ def _standing(run: StoredRun) -> Standing | None:
     return from_json(Drift, json.dumps(drift)).standing if drift else None
 
 
-def _judges(run: StoredRun, key: str) -> set[str]:
-    return {score.judge.fingerprint for score in run.scores.get(key, {}).values() if score.judge}
+def _judges(run: StoredRun, key: str) -> dict[str, JudgeCard]:
+    """The judges of the scores of a definition, by fingerprint."""
+    return {score.judge.fingerprint: score.judge for score in run.scores.get(key, {}).values() if score.judge}
 
 
-def _named(judges: set[str]) -> str:
-    return ", ".join(sorted(judges)) or "none"
-
-
-def _paired(key: str, baseline: StoredRun, candidate: StoredRun) -> _Pairs:
+def _paired(key: str, baseline: StoredRun, candidate: StoredRun, chosen: set[str] | None) -> _Pairs:
     before, after = (
-        {id: score.value for id, score in run.scores.get(key, {}).items() if score.value is not None}
+        {
+            id: score.value
+            for id, score in run.scores.get(key, {}).items()
+            if score.value is not None and (chosen is None or id in chosen)
+        }
         for run in (baseline, candidate)
     )
-    ids = tuple(id for id in before if id in after)
+    # Sorted, so that the bootstrap draws the same questions whichever run comes first.
+    ids = tuple(sorted(before.keys() & after.keys()))
     return _Pairs(
         definition=candidate.definitions[key],
         ids=ids,
@@ -167,6 +246,7 @@ def _row(key: str, found: _Pairs, p: PValue, adjusted: float, family: int) -> Ro
         asks=found.definition.asks,
         about=_about(found.definition),
         direction=found.definition.direction,
+        range=(found.definition.range[0], found.definition.range[1]),
         baseline=fmean(found.before),
         candidate=fmean(found.after),
         delta=spread.delta,
@@ -188,43 +268,38 @@ def _row(key: str, found: _Pairs, p: PValue, adjusted: float, family: int) -> Ro
 
 
 def _about(definition: Definition) -> Literal["retrieval", "generation"]:
-    return "generation" if {"answer", "refused"} & set(definition.requires) else "retrieval"
+    looked_at = set(definition.requires)
+    return "retrieval" if looked_at & OF_RETRIEVAL and not looked_at & OF_GENERATION else "generation"
 
 
 def _word(spread: Difference, adjusted: float, sign: int) -> Word:
     if not spread.changed:
         return "unchanged"
-    if not spread.beyond_noise or adjusted >= LEVEL or spread.changed < FEWEST_CHANGED:
+    if not spread.beyond_noise or adjusted >= LEVEL:
         return "cannot tell"
     return "better" if sign * spread.delta > 0 else "worse"
 
 
 def _carries(differences: Sequence[float]) -> int | None:
     """The fewest questions whose changes, the largest first, make up the whole difference."""
-    total = sum(differences)
-    if abs(total) <= SAME:
+    total = fsum(differences)
+    if abs(total) <= SAME * max(1, len(differences)):
         return None
+    so_far, enough = 0.0, abs(total) * (1 - 1e-9)
     sign = 1 if total > 0 else -1
-    so_far = 0.0
     for count, change in enumerate(sorted((sign * each for each in differences), reverse=True), 1):
         so_far += change
-        if so_far >= abs(total) - SAME:
+        if so_far >= enough:
             return count
-    return len(differences)
+    raise AssertionError("the gains alone are at least the whole difference")
 
 
-def _slices(pairs: Mapping[str, _Pairs], run: StoredRun) -> Iterable[Slice]:
-    groups: dict[str, set[str]] = {}
-    for question in run.questions.values():
-        for name in (*question.slices, f"origin:{question.origin}", f"split:{question.split}"):
-            groups.setdefault(name, set()).add(question.id)
+def _slices(pairs: Mapping[str, _Pairs], groups: Mapping[str, set[str]]) -> Iterable[Slice]:
     for name, members in groups.items():
-        if len(members) == len(run.questions):
-            continue  # the slice is everything
         for key, found in pairs.items():
             places = [place for place, id in enumerate(found.ids) if id in members]
-            if not places:
-                continue
+            if not places or len(places) == len(found.ids):
+                continue  # nothing, or everything, which has a row
             spread = difference([found.differences[place] for place in places])
             yield Slice(
                 slice=name,
@@ -235,6 +310,7 @@ def _slices(pairs: Mapping[str, _Pairs], run: StoredRun) -> Iterable[Slice]:
                 delta=spread.delta,
                 low=spread.low,
                 high=spread.high,
+                changed=spread.changed,
             )
 
 
@@ -246,8 +322,9 @@ def _changes(pairs: Mapping[str, _Pairs], baseline: StoredRun, candidate: Stored
         for id, change in zip(found.ids, found.differences, strict=True):
             if abs(change) > SAME:
                 gains.setdefault(id, {})[key] = sign * change / (high - low)
-    changes = [_change(id, by_key, baseline, candidate) for id, by_key in gains.items() if id in candidate.questions]
-    return sorted(changes, key=lambda change: (change.worst, -change.best, change.id))
+    # The worst single loss first; of equal ones that which lost most in all.
+    order = sorted(gains, key=lambda id: (min(0.0, *gains[id].values()), fsum(gains[id].values()), id))
+    return [_change(id, gains[id], baseline, candidate) for id in order if id in candidate.questions]
 
 
 def _change(id: str, gains: Mapping[str, float], baseline: StoredRun, candidate: StoredRun) -> Change:
@@ -265,7 +342,10 @@ def _change(id: str, gains: Mapping[str, float], baseline: StoredRun, candidate:
         context=_moved(question, _places(before.context), _places(after.context)),
         before=before.answer,
         after=after.answer,
-        flips=tuple(flip for key, one, other in scores if one and other for flip in _flips(key, one, other)),
+        # Verdicts of labels say what the ranking says.
+        flips=tuple(
+            flip for key, one, other in scores if one and other and one.judge for flip in _flips(key, one, other)
+        ),
     )
 
 
@@ -285,7 +365,11 @@ def _moved(question: Question, before: Mapping[Chunk, int], after: Mapping[Chunk
     """The chunks at other places, those of the baseline first."""
     return tuple(
         Moved(
-            f"{chunk.doc_id}:{chunk.start}-{chunk.end}", before.get(chunk), after.get(chunk), _relevant(question, chunk)
+            chunk=f"{chunk.doc_id}:{chunk.start}-{chunk.end}",
+            text=chunk.text[:TEXT],
+            before=before.get(chunk),
+            after=after.get(chunk),
+            relevant=_relevant(question, chunk),
         )
         for chunk in dict.fromkeys((*before, *after))
         if before.get(chunk) != after.get(chunk)

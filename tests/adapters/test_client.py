@@ -212,6 +212,23 @@ def test_whoever_waits_for_a_call_that_fails_is_told_why(openai_stub: OpenAIStub
     assert len(openai_stub.requests) == 1
 
 
+def test_whoever_waits_for_a_call_that_was_cancelled_asks_in_its_place(
+    openai_stub: OpenAIStub, settings: Settings
+) -> None:
+    openai_stub.script(StubReply(payload=YES.payload, hang_seconds=0.5))
+    used = Client(settings())
+
+    async def three() -> list[bool]:
+        first, *others = [asyncio.create_task(used.chat(ASKED)) for _ in range(3)]
+        while not openai_stub.requests:
+            await asyncio.sleep(0.01)
+        first.cancel()
+        return sorted(answered.cached for answered in await asyncio.gather(*others))
+
+    assert run(used, three) == [False, True]
+    assert len(openai_stub.requests) == 2
+
+
 def test_embeddings_are_kept_by_text_model_and_options(openai_stub: OpenAIStub, settings: Settings) -> None:
     def embed(*texts: str, **fields: Any) -> Any:
         used = Client(settings(**fields))

@@ -206,7 +206,7 @@ def test_the_warning_gives_measured_figures() -> None:
     assert JUDGE.warnings(None) == (AGREEMENT, WARNING)
     assert "no meaning" in WARNING
     assert "weak" in AGREEMENT
-    assert str(JUDGE.card.revision).startswith("2, ")
+    assert str(JUDGE.card.revision).startswith("3, ")
 
 
 def test_the_figures_are_those_of_the_benchmark() -> None:
@@ -229,3 +229,9 @@ def test_the_figures_are_those_of_the_benchmark() -> None:
     )
     assert [f"{measured[3]:.2f}", f"{measured[4]:.2f}"] == re.findall(r"0\.\d\d", AGREEMENT)
     assert (on_wice["claims"], on_mtrag["answers"]) == (179, 238)
+
+
+def test_the_marker_of_a_list_is_no_claim_unless_it_is_all_there_is() -> None:
+    assert claims("Some pay. 1. Small firms pay. 2. Banks pay.") == ["Some pay.", "Small firms pay.", "Banks pay."]
+    assert claims("42.") == ["42."]
+    assert claims("Plan B. It works.") == ["Plan B.", "It works."]

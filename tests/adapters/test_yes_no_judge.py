@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import pickle
 from math import log
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from adapters import client as client_module
 from adapters import tasks as t
-from adapters.judge import JudgeFault
+from adapters.bench import Bench
+from adapters.judge import JudgeFault, Reply
 from adapters.judges import yes_no
 from adapters.judges.yes_no import YesNoJudge
 from tests.adapters.calls import TASKS, VOCABULARY, ask, call, count, found, words
@@ -159,6 +162,33 @@ def test_it_says_that_the_prompts_are_not_the_frameworks(openai_stub: OpenAIStub
     (told, alias) = judge(openai_stub, model="gpt-4o").warnings(None)
     assert "not the prompts of the frameworks" in told
     assert "alias" in alias
+
+
+async def at_a_bench(used: YesNoJudge) -> Reply:
+    """The reply to three questions."""
+    async with Bench(used) as bench:
+        return await bench.ask(call(t.Support(("A.", "B.", "C."), "A. B. C.", "answer", "context")))
+
+
+def test_waiting_for_a_rate_limit_is_not_waiting_for_the_judge(
+    openai_stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "MINUTE", 0.6)
+    openai_stub.script(YES)
+    used = judge(openai_stub, requests_per_minute=1, call_seconds=0.5)
+
+    assert [word for _, word, _, _ in json.loads(asyncio.run(at_a_bench(used)).text)] == ["supported"] * 3
+    at = [seen.at for seen in openai_stub.requests]
+    assert at[2] - at[0] > 0.8, "it waited longer than call_seconds"
+
+
+def test_a_question_that_is_not_answered_in_time_ends_the_call(openai_stub: OpenAIStub) -> None:
+    openai_stub.script(YES, StubReply(hang_seconds=30))
+    used = judge(openai_stub, call_seconds=0.5)
+
+    with pytest.raises(JudgeFault, match=r"did not answer within judge\.call_seconds=0\.5"):
+        asyncio.run(at_a_bench(used))
+    assert len(openai_stub.requests) == 2
 
 
 def test_another_model_than_asked_is_told(openai_stub: OpenAIStub) -> None:

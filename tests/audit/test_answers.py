@@ -581,3 +581,29 @@ def test_labelled_places_judge_contexts_with_places(read: Read) -> None:
     told = refused(read, [row | {"contexts": ["Two years."], "relevant": [{"doc_id": "d", "start": 4, "end": 4}]}])
     assert "relevant[0].start is 4, expected less than end, which is 4" in told
     assert "relevant names places in documents, but no context does" in refused(read, [row | {"contexts": ["Two."]}])
+
+
+def test_the_lines_of_an_old_mac_are_lines(read: Read) -> None:
+    answers = read(b"question,answer\rQ,A\rR,B\r", "answers.csv")
+    assert [record.answer for record in answers.records] == ["A", "B"]
+
+
+def test_a_header_that_is_no_row_is_told(read: Read) -> None:
+    told = refused(read, b'"question,answer\nQ,A\n', "answers.csv")
+    assert told.startswith("answers.csv:1: the header is not a row of a table")
+
+
+def test_a_line_break_inside_a_text_of_a_list_is_one(read: Read) -> None:
+    cell = '["one\ntwo", "three"]'
+    assert texts(read(table([["question", "answer", "contexts"], ["Q", "A", cell]]), "answers.csv")) == [
+        ["one\ntwo", "three"]
+    ]
+    broken = refused(
+        read, table([["question", "answer", "contexts"], ["Q", "A", "['one\ntwo' 'three']"]]), "answers.csv"
+    )
+    assert "contexts has a line break or an escape inside quotes; write it as JSON" in broken
+
+
+def test_no_place_of_a_ranking_is_left_out(read: Read) -> None:
+    row = {"question": "Q", "retrieved_context_ids": ["a", None, "b"], "reference_context_ids": ["b"]}
+    assert "retrieved_context_ids[1] is null, expected text" in refused(read, [row])

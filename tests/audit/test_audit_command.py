@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
-import random
-import subprocess
+import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from adapters.recording import RECORDING_VERSION
+from adapters.schema import JudgeCard
+from benchmarks.audit_formulas import audited, write
+from runner.audit import scored
 from runner.audit.command import EXAMPLE
 from runner.cli import main
 from tests.adapters.router import ANSWER, PASSAGES, QUESTION, REFERENCE
-from tests.spine.commands import ROOT, Said
+from tests.spine.commands import Said
 
 Cli = Callable[..., Said]
 OFF = "tracking=off"
@@ -145,6 +148,10 @@ def test_one_ranking_is_seen_under_every_definition_that_shares_a_name(cli: Cli)
         (("bare.jsonl", "--formulas-only"), "--formulas-only needs verdicts"),
         (("--ranking", ".X."), "has 'X' at place 2"),
         (("--relevant", "3"), "--relevant belongs to --ranking"),
+        (("--ranking", ""), "--ranking: the ranking '' shows 0 relevant"),
+        (("people.jsonl", "--ranking", ""), "audit takes one input"),
+        (("--ranking", ".R", "--relevant", "10001"), "give at most 10000"),
+        (("--run", "one", "one"), "--run names one twice"),
         (("people.jsonl", "--bogus"), "--bogus: no such argument"),
         (("people.jsonl", "judge=nobody"), "nobody"),
     ],
@@ -201,56 +208,86 @@ def test_the_lexical_judge_audits_a_file_and_a_run_and_mlflow_holds_it(cli: Cli,
             assert sum(parts) == pytest.approx(shown["why"]["difference"], abs=1e-9)
     two = cli("--run", "one", "one/../one", "--json", OFF)
     assert two.json["systems"] == ["one", "one/../one"]
+    _damaged_runs_are_refused(cli)
     stored = cli("one", "--formulas-only", "--json", OFF)
     assert "deepeval/faithfulness" in means(stored)
 
 
-LIMITED = r"""
-import re, sys, time
-from pathlib import Path
-from runner.cli import main
-code = main(["audit", "many.jsonl", "--formulas-only", "--out", "out", "--json", "tracking=off"])
-# Not ru_maxrss, which counts what the process was before it became this program.
-most = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
-sys.stderr.write(f"{code} {time.process_time()} {int(most[1]) / 1024}")
-"""
+def _damaged_runs_are_refused(cli: Cli) -> None:
+    """A file that was cut off at the end of a line, a run of another time, a card without a field."""
+    whole = json.loads(Path("one/summary.json").read_text("utf-8"))
+    key, card = next(iter(whole["definitions"].items()))
+    scores = Path("one/scores.jsonl").read_text("utf-8").splitlines(keepends=True)
+    bare = {name: value for name, value in card.items() if name != "asks"}
+    for name, text, says in (
+        ("scores.jsonl", "".join(scores[1:]), f"it has no score of {key} for "),
+        ("records.jsonl", "", "it has no record of "),
+        ("summary.json", json.dumps(whole | {"schema_version": 99}), "was written with schema version 99"),
+        ("summary.json", json.dumps(whole | {"judge": {"of": "another time"}}), "it has no card of its judge"),
+        ("summary.json", json.dumps(whole | {"definitions": whole["definitions"] | {key: bare}}), "it has no asks of "),
+    ):
+        shutil.copytree("one", "damaged", dirs_exist_ok=True)
+        Path("damaged", name).write_text(text, "utf-8")
+        said = cli("--run", "damaged", OFF)
+        assert said.code == 2, said.err
+        assert says in said.err
+
+
+@pytest.mark.parametrize("out", ["people.jsonl", "people.jsonl/below"])
+def test_where_nothing_can_be_written_nothing_is_judged(cli: Cli, out: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scored, "formulas_only", lambda *arguments: pytest.fail("it was judged"))
+    said = cli(lines("people.jsonl", ROUTER), "--formulas-only", "--out", out, OFF)
+    assert said.code == 1
+    assert f"{out} cannot be written: " in said.err
+    assert "people.jsonl is no folder; name another one with --out" in said.err
+
+
+def test_an_audit_whose_judge_gave_nothing_has_failed_whatever_the_labels_give(cli: Cli) -> None:
+    contexts = [{"doc_id": "d", "start": 0, "text": PASSAGES[0]}]
+    row = {**ROUTER, "contexts": contexts, "relevant": [{"doc_id": "d", "start": 0, "end": 9}]}
+    judged = ("judge=openai", "judge.max_calls=0", "--definitions", "ragas/faithfulness", "--out", "out", OFF)
+    said = cli(lines("labelled.jsonl", row), *judged, "--json")
+    assert said.json["families"]
+    assert means(said) == {"ragas/faithfulness": None}
+    assert said.code == 1
+    assert "judge.max_calls=0 is used up" in " ".join(said.json["notes"])
+
+    other = {"schema_version": RECORDING_VERSION, "judge": asdict(JudgeCard("openai", "another"))}
+    lines("out/judge_replies.jsonl", other)
+    said = cli("labelled.jsonl", *judged)
+    assert said.code == 1
+    assert "holds replies of another judge (openai another" in said.err
+    assert said.err.strip().endswith("choose another file, or another folder with --out")
+
+
+def test_the_same_folder_takes_a_second_audit(cli: Cli) -> None:
+    for row in (ROUTER, {**ROUTER, "id": "again"}):
+        said = cli(lines("people.jsonl", row), "--formulas-only", "--out", "an out", "--json", OFF)
+        assert json.loads(Path("an out/audit.json").read_text("utf-8")) == said.json
+    assert said.json["groups"][0]["views"][0]["id"] == "again"
+
+
+def test_a_file_of_two_columns_of_odd_names_and_overrides_anywhere(cli: Cli) -> None:
+    row = {**ROUTER, "judge=labels": ROUTER["question"], "my = answer ü": ANSWER}
+    del row["question"], row["answer"]
+    columns = ("--columns", "question=judge=labels", OFF, "answer=my = answer ü")
+    said = cli(lines("odd.jsonl", row), *columns, "--formulas-only", "--definitions", "ragas/faithfulness", "--json")
+    assert said.code == 0, said.err
+    assert not Path("mlruns/mlflow.db").exists()
+    assert said.json["groups"][0]["views"][0]["question"] == ROUTER["question"]
 
 
 @pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="the peak of memory is read from /proc, as Linux has it"
 )
 def test_ten_thousand_records_of_human_verdicts_take_under_five_seconds_and_500_mb(folder: Path) -> None:
-    generator = random.Random(1)
-    words = ("supported", "contradicted", "absent")
-    lines(
-        "many.jsonl",
-        *(
-            {
-                "id": f"q{n}",
-                "question": f"What of {n}?",
-                "answer": "This and that.",
-                "contexts": ["This is so."],
-                "origin": "human",
-                "claims": [{"text": f"Claim {m} of {n}.", "verdict": generator.choice(words)} for m in range(5)],
-            }
-            for n in range(10_000)
-        ),
-    )
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    write(folder / "many.jsonl", 10_000)
     taken = []
     for _ in range(2):  # the first one may have to compile what it imports
-        done = subprocess.run(
-            [sys.executable, "-c", LIMITED],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**environment, "PYTHONPATH": str(ROOT)},
-        )
-        code, seconds, megabytes = done.stderr.splitlines()[-1].split()
-        assert code == "0"
-        assert float(megabytes) < 500
-        taken.append(float(seconds))
+        code, seconds, megabytes, found = audited(folder)
+        assert code == 0
+        assert megabytes < 500
+        assert found["groups"][0]["rows"][0]["n"] == 10_000
+        taken.append(seconds)
     # The promise is 5 s (docs/benchmarks.md). Beside other tests, which share the processor's caches, it takes longer.
     assert min(taken) < 7.5
-    assert json.loads(done.stdout)["groups"][0]["rows"][0]["n"] == 10_000

@@ -200,3 +200,82 @@ def test_a_word_that_the_formula_must_know_more_of_is_open_between_what_it_may_m
     assert formula.credit("not_supported") == (0.0, 1.0)
     assert formula.credit("absent") == (1.0, 1.0)
     assert verdicts("ragas/faithfulness", [("x", "absent")])[0].ours == "not_supported"
+
+
+def test_verdicts_that_name_no_unit_are_laid_beside_nothing_but_peoples_are_read() -> None:
+    ragas, deepeval = subject("ragas/context_recall"), subject("deepeval/contextual_recall")
+    questions, answers = records("q")
+    own = {
+        ragas.key: (Verdict("It rains.", "1", "attributed"), Verdict("It snows.", "0", "not_attributed")),
+        deepeval.key: (Verdict("sentence 1 of the reference", "yes", "attributed"),),
+    }
+    scores = {
+        key: {"q": Score("q", key, "f", value, evidence=own[key])}
+        for key, value in ((ragas.key, 0.5), (deepeval.key, 1.0))
+    }
+    (pair,) = audit((ragas, deepeval), questions, answers, scores, source="x").groups[0].pairs
+    assert pair.why is None
+    assert pair.why_not == "the verdicts of deepeval/contextual_recall do not say which sentence they are about"
+    people = {formulas.REFERENCE_CLAIMS: {"q": tuple(Verdict(v.unit, v.ours or "", v.ours) for v in own[ragas.key])}}
+    (pair,) = audit((ragas, deepeval), questions, answers, {}, source="x", people=people).groups[0].pairs
+    assert pair.why is not None
+    assert pair.why.formula == 0.0
+
+
+def test_an_epsilon_in_a_formula_is_no_order() -> None:
+    ids = ("a", "b", "c")
+    ragas, deepeval = subject("ragas/context_precision"), subject("deepeval/contextual_precision")
+    # 1, 2 and no useful chunk, all ranked first: Ragas 1 / (1 + 1e-10), 2 / (2 + 1e-10) and 0, DeepEval 1, 1 and 0.
+    values = {ragas.key: (1 / (1 + 1e-10), 2 / (2 + 1e-10), 0.0), deepeval.key: (1.0, 1.0, 0.0)}
+    scores = {
+        key: {id: Score(id, key, "f", value) for id, value in zip(ids, found, strict=True)}
+        for key, found in values.items()
+    }
+    (pair,) = audit((ragas, deepeval), *records(*ids), scores, source="x").groups[0].pairs
+    assert (pair.spearman, pair.kendall) == (pytest.approx(1.0), pytest.approx(1.0))
+
+
+def test_a_cosine_is_compared_as_it_is() -> None:
+    cosine, graded = subject("ragas/answer_relevancy"), subject("trulens/answer_relevance")
+    scores = {cosine.key: {"q": Score("q", cosine.key, "f", 0.3)}, graded.key: {"q": Score("q", graded.key, "f", 1.0)}}
+    group = audit((cosine, graded), *records("q"), scores, source="x").groups[0]
+    assert group.pairs[0].difference == pytest.approx(0.3 - 1.0)
+    assert [row.below for row in group.rows] == [1, 0]
+
+
+def test_parts_are_shares_of_the_range_whatever_range_and_direction_a_definition_has() -> None:
+    formula = RAGAS.formula
+    assert formula
+    ten = replace(formula, combine=lambda credits: 10 * fmean(credits))
+    turned = replace(formula, combine=lambda credits: 1 - fmean(credits))
+    out_of_ten = replace(RAGAS, key="mine/ten", id="mine/ten", range=(0.0, 10.0), formula=ten)
+    down = replace(RAGAS, key="mine/down", id="mine/down", direction="lower", formula=turned)
+    subjects = (DEEPEVAL, out_of_ten, down)
+    own = verdicts("ragas/faithfulness", CLAIMS)
+    # Three of five claims are supported: 6 of 10, and 0.4 where less is better. DeepEval forgives the absent one: 0.8.
+    scores = {
+        DEEPEVAL.key: {"q": score(DEEPEVAL, "q", CLAIMS)},
+        "mine/ten": {"q": Score("q", "mine/ten", "f", 6.0, evidence=own)},
+        "mine/down": {"q": Score("q", "mine/down", "f", 0.4, evidence=own)},
+    }
+    group = audit(subjects, *records("q"), scores, source="x").groups[0]
+    for pair, difference in zip(group.pairs, (0.2, 0.2, 0.0), strict=True):
+        assert pair.why is not None
+        assert pair.difference == pytest.approx(difference, abs=1e-12)
+        assert (pair.why.claims, pair.why.verdicts) == (0.0, 0.0)
+        assert pair.why.formula == pytest.approx(difference, abs=1e-12)
+    assert group.hazards == ()
+    # The cross table has each formula's own values.
+    assert group.crosses[0].cells[1] == pytest.approx((0.8, 6.0, 0.4))
+    people = {formulas.ANSWER_CLAIMS: {"q": tuple(Verdict(text, word, word) for text, word in CLAIMS)}}
+    group = audit(subjects, *records("q"), {}, source="x", people=people).groups[0]
+    assert [row.mean for row in group.rows] == pytest.approx([0.8, 6.0, 0.4])
+    assert [pair.why.formula for pair in group.pairs if pair.why] == pytest.approx([0.2, 0.2, 0.0])
+
+
+def test_a_native_word_that_its_formula_does_not_know_counts_in_the_middle() -> None:
+    known = verdicts("ragas/faithfulness", [("It rains.", "supported")])
+    # 1 and an unknown word, which may count 0 or 1: 0.75.
+    odd = Score("q", RAGAS.key, "f", 0.75, evidence=(*known, Verdict("It snows.", "perhaps", None)))
+    (view,) = audit([RAGAS], *records("q"), {RAGAS.key: {"q": odd}}, source="x").groups[0].views
+    assert [claim.words[RAGAS.key].credit for claim in view.claims] == [1.0, 0.5]

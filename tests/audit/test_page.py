@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
-from runner import charts
+from adapters.schema import Score
+from runner import charts, pages
 from runner.audit import page
 from tests.audit import stored
 
@@ -66,7 +68,10 @@ def test_the_router_example_shows_its_numbers_and_whose_they_are() -> None:
 def test_the_claims_show_the_word_of_each_source_and_what_its_formula_makes_of_it() -> None:
     text = Seen(page.html(stored.router())).text
     shipping = text[text.rindex("Shipping is free of charge.") :]
-    assert "✗ against 0 (not supported) ✓ for borderline (absent) ✗ against borderline (absent)" in shipping
+    assert (
+        "✗ against 0 (not supported) ragas finds it absent ✓ for borderline (absent) deepeval finds it absent "
+        "✗ against borderline (absent) deepeval finds it absent" in shipping
+    )
     assert "TruLens (splitter-llm) count it against; DeepEval counts it for" in shipping
 
 
@@ -81,7 +86,7 @@ def test_nothing_is_fetched_and_only_its_own_script_and_style_run() -> None:
     policy = next(each["content"] for tag, each in Seen(html).elements if "http-equiv" in each)
     assert policy
     for text in re.findall(r"<(?:script|style)>(.*?)</(?:script|style)>", html, re.DOTALL):
-        assert page._hash(text) in policy
+        assert pages.policy_hash(text) in policy
     assert "unsafe" not in policy
     assert policy.startswith("default-src 'none'")
 
@@ -144,7 +149,9 @@ def test_the_winner_that_changes_is_told() -> None:
         (stored.RAGAS, stored.DEEPEVAL),
         systems={"qa": "a", "qb": "b"},
     )
-    assert "The winner changes: b by Ragas, a by DeepEval" in Seen(page.html(audit)).text
+    assert (
+        "The winner changes: b by Ragas (0.667; a 0.500), a by DeepEval (1.000; b 0.667)" in Seen(page.html(audit)).text
+    )
 
 
 def test_an_audit_in_which_nothing_was_scored_is_a_page_too() -> None:
@@ -180,6 +187,22 @@ def test_the_parts_of_a_bar_lie_end_to_end_on_their_sides_of_zero() -> None:
     drawn = charts.stacked([charts.Bar("a − b", parts, "+0.200")], "t")
     bars = re.findall(r'<rect class="(part-\d)" x="([\d.]+)" y="18" width="([\d.]+)"', drawn)
     assert bars == [("part-1", "88.0", "164.0"), ("part-2", "6.0", "82.0"), ("part-3", "252.0", "82.0")]
+
+
+def test_a_mean_below_zero_is_drawn_at_the_end_of_its_line() -> None:
+    drawn = charts.intervals([charts.Interval("a", -0.2, -0.4, 0.5, "−0.200")], "t")
+    # The line goes from 6 to 334.
+    assert 'cx="6.0"' in drawn
+    assert '<line class="interval" x1="6.0" y1="24.0" x2="170.0" y2="24.0"/>' in drawn
+
+
+def test_a_cosine_is_told_to_stand_for_itself() -> None:
+    cosine = replace(stored.RATED, key="ragas/similarity", id="ragas/similarity", range=(-1.0, 1.0))
+    audit = stored.audited(
+        {"q": {"ragas": stored.ROUTER}}, (stored.RAGAS, cosine), extra=[Score("q", cosine.key, "f", -0.2)]
+    )
+    assert "a cosine stands for itself" in page.html(audit)
+    assert "a cosine stands for itself" not in page.html(stored.router())
 
 
 def test_points_of_one_place_are_one_larger_mark() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statistics import fmean
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -196,3 +197,104 @@ def test_a_ranked_chunk_matches_at_its_own_rank_only() -> None:
     left = (Verdict("a text", "1", "relevant", rank=1), Verdict("a text", "0", "not_relevant", rank=2))
     right = (Verdict("a text", "no", "not_relevant", rank=2), Verdict("other", "yes", "relevant", rank=1))
     assert matched(left, right) == {1: 0}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Der Versand ist kostenlos.", "Der Versand ist nicht kostenlos."),
+        ("La livraison est bien gratuite.", "La livraison n'est pas gratuite."),
+        ("Доставка бесплатная.", "Доставка не бесплатная."),
+        ("这个路由器有保修", "这个路由器没有保修"),
+        ("送料は無料です。", "送料は無料ではありません。"),
+        ("It works at -5 degrees.", "It works at 5 degrees."),
+    ],
+)
+def test_a_negation_in_another_language_and_a_sign_make_another_claim(one: str, other: str) -> None:
+    assert likeness(one, other) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("It costs 1,000 dollars.", "It costs 1000 dollars."),
+        ("Covered for twenty-four months.", "Covered for 24 months."),
+        ("Use bands 5-10 of it.", "Use bands 5 - 10 of it."),
+    ],
+)
+def test_a_number_is_one_however_it_is_written(one: str, other: str) -> None:
+    assert likeness(one, other) > 0.6
+
+
+CLOSE = ("alpha beta gamma delta", "alpha beta gamma delte", "alpha beta gamma delto", "alpha beta gamma delti", "zz")
+
+
+@given(st.permutations(CLOSE), st.permutations([f"{text} a" for text in CLOSE]), st.integers(1, 5), st.integers(1, 5))
+def test_neither_order_nor_side_decides_between_equals(one: list[str], other: list[str], n: int, m: int) -> None:
+    left, right = sorted(one[:n]), sorted(other[:m])
+
+    def pairs(ours: list[str], theirs: list[str]) -> set[tuple[str, str]]:
+        found = matched(*(tuple(Verdict(text, "1", "supported") for text in side) for side in (ours, theirs)), 0.6)
+        return {(ours[a], theirs[b]) for a, b in found.items()}
+
+    assert pairs(one[:n], other[:m]) == pairs(left, right) == {(a, b) for b, a in pairs(right, left)}
+
+
+def test_statements_of_one_chunk_match_as_claims_do_within_its_rank() -> None:
+    def statements(*texts: str, rank: int) -> tuple[Verdict, ...]:
+        return tuple(Verdict(text, "yes", "relevant", rank=rank) for text in texts)
+
+    left = statements("The R2 is covered today.", "Something else.", rank=1)
+    right = statements("Nothing like it.", "Unlike it.", rank=1) + statements("The R2 is covered.", rank=2)
+    assert matched(left, right, 0.7) == {}
+    assert matched(left, statements("Unlike it.", "The R2 is covered.", rank=1), 0.7) == {0: 1}
+
+
+def test_five_hundred_claims_are_matched_in_a_second() -> None:
+    words = [f"{a}{b}" for a in ("re", "un", "co", "mo") for b in ("port", "ship", "bill", "dem", "vert")]
+    sides = [
+        tuple(
+            Verdict(" ".join(words[(n * step + m * m) % len(words)] for m in range(12)) + f" {n % 7}", "1", "supported")
+            for n in range(500)
+        )
+        for step in (3, 7)
+    ]
+    matched(*sides)  # which imports what it needs
+    began = process_time()
+    assert matched(*sides)
+    assert process_time() - began < 1.0
+
+
+LOOSE = st.lists(
+    st.tuples(
+        st.sampled_from(TEXTS),
+        st.sampled_from(("supported", "contradicted", "absent", "not_supported", None)),
+        st.sampled_from(("1", "0", "yes", "no", "idk", "2", "another word")),
+        st.sampled_from((None, 1, 2)),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(LOOSE, LOOSE, st.sampled_from((STRICT, LENIENT, GRADED)), st.sampled_from((STRICT, LENIENT, GRADED)))
+def test_parts_sum_and_turn_their_signs_whatever_words_ranks_and_repeats_there_are(
+    one: list[tuple[str, str | None, str, int | None]],
+    other: list[tuple[str, str | None, str, int | None]],
+    left: Judged,
+    right: Judged,
+) -> None:
+    """Units without a counterpart, words that a formula does not know, chunks of one rank and texts that repeat."""
+    evidences = [
+        Evidence(by.id, tuple(Verdict(text, native, ours, rank=rank) for text, ours, native, rank in found))
+        for by, found in ((left, one), (right, other))
+    ]
+    found = parts(left, evidences[0], right, evidences[1])
+    back = parts(right, evidences[1], left, evidences[0])
+    own = applied(left, evidences[0]).middle - applied(right, evidences[1]).middle
+    assert found.difference == pytest.approx(own, abs=1e-12)
+    for part in ("claims", "verdicts", "formula"):
+        assert getattr(found, part) == pytest.approx(-getattr(back, part), abs=1e-12)
+    assert found.slack == pytest.approx(back.slack, abs=1e-12)
+    assert found.matched + found.only_left == len(one)
+    assert found.matched + found.only_right == len(other)

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from adapters.schema import Verdict
-from runner import console
+from adapters.schema import Score, Verdict
+from runner import console, phrases
 from runner.audit import files, markdown, page, terminal, wording
-from runner.audit.findings import PEOPLE, Audit, Hazard, Why
+from runner.audit.findings import PEOPLE, Audit, Claim, Family, Hazard, Reading, Why, Word
 from tests.audit import stored
 
 
@@ -112,7 +112,8 @@ def test_the_terminal_shows_the_headline_the_parts_and_the_claims(capsys: pytest
     assert "A − B 1 0.600 0.800 −0.200 −0.200 none none" in text
     assert "C deepeval/faithfulness.penalize_ 0.600" in text
     assert "A ✗ 0 (not supported); B ✓ borderline (absent); C ✗ borderline (absent); D ✗ 0 (not supported)" in text
-    assert "4 claims are judged and counted alike by all" in text
+    assert "4 claims judged and counted alike by all" in text
+    assert "computed as labels/reciprocal_rank by trec_eval: recip_rank (called here: 0.500)" in text
 
 
 @pytest.mark.parametrize(
@@ -193,7 +194,10 @@ def test_other_claims_are_told_as_such() -> None:
     assert one.matching == "2 claims in common, 1 of TruLens (splitter-llm) alone"
     (claim,) = [each for each in audit.groups[0].views[0].claims if each.text == "Bees fly."]
     called = wording.names(audit.groups[0])
-    assert wording.remark(claim, called, [stored.RAGAS.key, stored.TRULENS.key]) == "not among the claims of Ragas"
+    assert (
+        wording.remark(claim, called, [stored.RAGAS.key, stored.TRULENS.key], audit.groups[0])
+        == "not among the claims of Ragas"
+    )
 
 
 def test_verdicts_that_contradict_each_other_are_told_by_word() -> None:
@@ -202,7 +206,7 @@ def test_verdicts_that_contradict_each_other_are_told_by_word() -> None:
         (stored.RAGAS, stored.DEEPEVAL),
     )
     (claim,) = audit.groups[0].views[0].claims
-    assert wording.remark(claim, wording.names(audit.groups[0]), list(claim.words)) == (
+    assert wording.remark(claim, wording.names(audit.groups[0]), list(claim.words), audit.groups[0]) == (
         "supported by Ragas; contradicted by DeepEval"
     )
 
@@ -226,7 +230,7 @@ def test_the_parts_that_are_shown_sum_to_the_difference_that_is_shown(
     [(None, "–"), (0.0, "0.000"), (-0.0001, "0.000"), (0.25, "+0.250"), (-0.25, "−0.250")],
 )
 def test_numbers_have_a_sign_only_where_they_are_not_zero(value: float | None, told: str) -> None:
-    assert wording.signed(value) == told
+    assert phrases.signed(value) == told
 
 
 def test_a_part_that_is_rounded_away_is_not_called_none() -> None:
@@ -241,6 +245,153 @@ def test_a_hazard_tells_what_the_framework_returned() -> None:
     assert wording.hazard(Hazard("d", "not applicable", (-1.0, 1.0), ("q",))).endswith("returned -1 to 1")
 
 
+def test_what_a_hazard_tells_already_is_not_told_twice() -> None:
+    what = "nothing to judge (here deepeval returned 1, which is kept out of means)"
+    assert wording.hazard(Hazard("d", what, (1.0, 1.0), ("q",))) == what
+
+
+def test_what_happened_to_several_definitions_on_the_same_records_is_told_once() -> None:
+    (group,) = stored.router().groups
+    a, b, c, d = (row.definition for row in group.rows[:4])
+    found = (
+        Hazard(a, "no context", None, ("q",)),
+        Hazard(b, "no context", (1.0, 1.0), ("q",)),
+        Hazard(c, "no context", (0.0, 0.0), ("q",)),
+        Hazard(d, "no context", (0.0, 0.0), ("q",)),
+        Hazard(d, "no context", (0.0, 0.0), ("r",)),
+        Hazard(a, "no claims", (1.0, 1.0), ("s",)),
+        Hazard(b, "no claims", (1.0, 1.0), ("s",)),
+    )
+    told = wording.hazards(replace(group, hazards=found), wording.names(group))
+    assert [("".join(name.letter for name in who), what, ids) for who, what, ids in told] == [
+        ("ABCD", "no context; the frameworks themselves returned 1 (B), 0 (C, D)", ("q",)),
+        ("D", "no context; the framework itself returned 0", ("r",)),
+        ("AB", "no claims; the frameworks themselves returned 1", ("s",)),
+    ]
+
+
+def test_lists_of_a_card_are_sentences_or_words() -> None:
+    assert wording.field(("One thing.", "Another.")) == "One thing. Another."
+    assert wording.field(["answer", "context"]) == "answer, context"
+    assert wording.field([]) == "[]"
+    assert wording.field({"a": 1}) == '{"a": 1}'
+
+
+def test_units_of_two_definitions_whose_verdicts_do_not_name_them_are_not_called_missing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # The second definition speaks of "sentence 1", which may well be the claim that the first one has.
+    assert stored.DEEPEVAL.formula
+    blind = replace(stored.DEEPEVAL, formula=replace(stored.DEEPEVAL.formula, named=False))
+    judged = {"ragas": [("The sky is blue.", "supported")], "deepeval": [("sentence 1", "contradicted")]}
+    audit = stored.audited({"q": judged}, (stored.RAGAS, blind))
+    for text in (markdown.text(audit), page.html(audit), shown(audit, capsys)):
+        assert "not among" not in text
+        assert "alike by all" not in text
+    audit = stored.audited({"q": judged}, (stored.RAGAS, stored.DEEPEVAL))
+    said = shown(audit, capsys)
+    assert "not among the claims of DeepEval" in said
+    assert "not among the claims of Ragas" in said
+
+
+def test_what_one_definition_judges_alone_is_not_called_alike(capsys: pytest.CaptureFixture[str]) -> None:
+    audit = stored.audited(
+        {"q": {"ragas": [("The sky is blue.", "supported"), ("Bees fly.", "absent")]}},
+        (stored.RAGAS, stored.RATED),
+        extra=[Score("q", stored.RATED.key, "f", 0.0)],
+    )
+    said = shown(audit, capsys)
+    assert "2 claims judged by Ragas faithfulness alone" in said
+    assert "alike by all" not in said
+
+
+def test_a_word_without_a_counterpart_among_ours_is_no_disagreement_with_itself() -> None:
+    word = Word("chunk", "yes", None, None, 1.0)
+    (group,) = stored.audited({"q": {}}, (stored.RAGAS, stored.DEEPEVAL)).groups
+    both = [stored.RAGAS.key, stored.DEEPEVAL.key]
+    claim = Claim("chunk", "chunks, held against the answer", dict.fromkeys(both, word))
+    assert wording.remark(claim, wording.names(group), both, group) == ""
+    assert wording.says(word) == ("yes", "for")
+    other = replace(claim, words={both[0]: word, both[1]: replace(word, native="no", credit=0.0)})
+    assert wording.remark(other, wording.names(group), both, group) == "“yes” by Ragas; “no” by DeepEval"
+
+
+def test_records_without_a_difference_are_not_shown_as_furthest_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    same = [("The sky is blue.", "supported")]
+    audit = stored.audited({"q-same": {"ragas": same, "deepeval": same}}, (stored.RAGAS, stored.DEEPEVAL))
+    assert "q-same" not in shown(audit, capsys)
+    # Ragas adds 1e-8 to a denominator; both are shown as 1.000.
+    (group,) = audit.groups
+    padded = replace(audit, groups=(replace(group, views=(replace(group.views[0], spread=1e-8),)),))
+    assert "q-same" not in shown(padded, capsys)
+
+
+def test_a_cross_table_over_fewer_records_says_that_its_means_are_others() -> None:
+    # Ragas alone judged q2: its mean is over two records, the cross table over one.
+    judged = {"q1": dict.fromkeys(stored.SAYS, stored.ROUTER), "q2": {"ragas": stored.ROUTER}}
+    told = "so that a definition's own cell is not its mean over all of its records."
+    for records, expected in ((judged, True), ({"q1": judged["q1"]}, False)):
+        audit = stored.audited(records, (stored.RAGAS, stored.DEEPEVAL))
+        assert (told in markdown.text(audit)) is expected
+        assert (told in page.html(audit).replace("&#39;", "'")) is expected
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_on_a_narrow_terminal_sentences_are_as_narrow(
+    columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "_width", lambda: columns)
+    assert max(map(len, shown(stored.many(40), capsys).splitlines())) <= columns
+
+
+def test_the_example_is_a_claim_that_is_soon_read() -> None:
+    judged = (("| a | b | " * 40, "absent"), ("Bees fly.", "absent"))
+    audit = stored.audited({"q": dict.fromkeys(stored.SAYS, judged)}, (stored.RAGAS, stored.DEEPEVAL))
+    (group,) = audit.groups
+    assert wording.example(group, wording.told(group)) == (
+        "Bees fly.",
+        "absent: Ragas counts it against; DeepEval counts it for",
+    )
+
+
+def two_systems(question_of_b: str) -> Audit:
+    # a: 1 of 2 supported, none contradicted (Ragas 0.5, DeepEval 1); b: 2 of 3 supported, one contradicted (2/3, 2/3).
+    one, red, two, up = ("One is so.", "supported"), ("Red.", "supported"), ("Two.", "absent"), ("Up.", "contradicted")
+    audit = stored.audited(
+        {id: dict.fromkeys(stored.SAYS, claims) for id, claims in {"qa": (one, two), "qb": (one, red, up)}.items()},
+        (stored.RAGAS, stored.DEEPEVAL),
+        systems={"qa": "a", "qb": "b"},
+    )
+    (group,) = audit.groups
+    views = tuple(replace(view, question=question_of_b) if view.system == "b" else view for view in group.views)
+    return replace(audit, groups=(replace(group, views=views),))
+
+
+def test_the_winner_is_told_with_its_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    said = " ".join(shown(two_systems("Is it covered?"), capsys).split())
+    assert "changes the winner in 1 of 1 pair." in said
+    assert "The winner changes: b by Ragas (0.667; a 0.500), a by DeepEval (1.000; b 0.667)" in said
+    assert wording.BY_MEANS in said
+    assert "did not answer the same questions" not in said
+
+
+def test_a_winner_that_stays_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    judged = {"qa": [("One is so.", "supported")], "qb": [("Two is so.", "contradicted")]}
+    audit = stored.audited(
+        {id: dict.fromkeys(stored.SAYS, claims) for id, claims in judged.items()},
+        systems={"qa": "a", "qb": "b"},
+    )
+    said = " ".join(shown(audit, capsys).split())
+    assert "changes the winner in 0 of 6 pairs. Best by all of them: a" in said
+
+
+def test_systems_that_answered_other_questions_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    audit = two_systems("Who pays?")
+    for text in (markdown.text(audit), page.html(audit), shown(audit, capsys)):
+        said = " ".join(text.split())
+        assert "The systems did not answer the same questions (a 1, b 1), which alone can make a winner." in said
+
+
 @pytest.mark.parametrize(
     ("units", "one"),
     {
@@ -252,6 +403,8 @@ def test_a_hazard_tells_what_the_framework_returned() -> None:
 )
 def test_what_is_counted_has_a_name(units: str, one: str) -> None:
     assert wording.singular(units) == one
+    assert wording.many(1, units) == f"1 {one}"
+    assert units.startswith(wording.many(2, units).removeprefix("2 "))
 
 
 def test_people_alone_are_a_source_without_a_formula() -> None:
@@ -261,6 +414,25 @@ def test_people_alone_are_a_source_without_a_formula() -> None:
     assert cross.sources == (PEOPLE,)
     text = markdown.text(audit)
     assert "| people | 0.000 | 1.000 | 0.000 | 0.000 |" in text
+
+
+def test_of_definitions_that_agree_the_plainest_is_named() -> None:
+    ones = (("ndcg", 0.5), ("ndcg.discount-2002", 0.75), ("ndcg.gain-linear.discount-2002", 0.75))
+    found = Family("nDCG", tuple(Reading(name, "", mean, 1) for name, mean in ones), ())
+    assert wording.family(found) == "nDCG is 0.500 (ndcg) or 0.750 (ndcg.discount-2002) on the same rankings."
+    same = Family("nDCG", tuple(Reading(name, "", 0.5 + 1e-12 * n, 1) for n, (name, _) in enumerate(ones)), ())
+    assert wording.family(same) == "nDCG is 0.500 by 3 definitions."
+
+
+def test_a_group_without_parts_gives_one_reason_only_where_it_is_the_only_one() -> None:
+    scores = [Score("q", stored.RATED.key, "f", 0.5)]
+    judged = {"q": {"ragas": stored.ROUTER, "deepeval": stored.ROUTER}}
+    (group,) = stored.audited(judged, (stored.RAGAS, stored.RATED), extra=scores).groups
+    assert "have no parts: ragas/response_groundedness does not" in wording.headline(group, [])
+    assert stored.DEEPEVAL.formula
+    chunks = replace(stored.DEEPEVAL, formula=replace(stored.DEEPEVAL.formula, units="chunks, held against the answer"))
+    (group,) = stored.audited(judged, (stored.RAGAS, chunks, stored.RATED), extra=scores).groups
+    assert wording.headline(group, []).endswith("the differences have no parts, for 2 reasons told below.")
 
 
 def test_a_ranking_alone_has_its_headlines() -> None:

@@ -27,7 +27,7 @@ from runner.audit import environments, versions
 from runner.audit.elsewhere import ASKED, FOUND, Asked, edition
 from runner.audit.environments import Release, environment, needs, release
 from runner.audit.versions import VersionAudit, changed, compare_versions, diff
-from runner.errors import ConfigError
+from runner.errors import ComponentError, ConfigError
 
 PROBE = """
 class Probe:
@@ -280,6 +280,16 @@ def test_one_whose_python_is_gone_is_made_anew(tmp_path: Path, monkeypatch: pyte
     python.unlink()
     assert environment(Release("probe", "1.0"), tmp_path, lambda text: None) == python
     assert [path.name for path in python.parent.iterdir()] == [python.name]
+
+
+def test_one_whose_python_does_not_run_is_named_with_what_to_remove(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environments, "_install", empty)
+    with pytest.raises(ComponentError, match=r"deepeval==1\.0: .* does not run .*; where its .* damaged, remove "):
+        compare_versions(
+            ["deepeval==1.0", "deepeval==2.0"], ["deepeval/faithfulness"], cache=tmp_path, tell=lambda text: None
+        )
 
 
 def test_one_that_was_interrupted_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

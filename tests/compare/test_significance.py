@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, permutation_test
 
+from benchmarks.significance import STEPS, simulated
+from runner import significance
 from runner.significance import holm, permutation, smallest_visible
 
 
@@ -87,6 +89,48 @@ def test_the_smallest_visible_difference_is_seen_in_four_of_five_test_sets() -> 
     seen = fmean(permutation(list(generator.normal(effect, spread, size=n))).value < 0.05 for _ in range(200))
     # 200 draws: two standard errors of 0.8 are 0.057; the estimate of the spread adds some.
     assert 0.7 < seen < 0.9
+
+
+def test_compare_itself_holds_the_level_and_after_holm_the_family() -> None:
+    rates = simulated(200)
+    single = sum(rates.single.values()) / (rates.comparisons * len(STEPS))
+    # 1,000 p-values: two standard errors of 5% are 1.4%. Five independent definitions: 1 - .95**5 = 23% have one.
+    assert 0.035 <= single <= 0.065
+    assert 0.15 <= rates.of(rates.any_plain) <= 0.30
+    # Of 200, two standard errors are 3%.
+    assert rates.of(rates.any_holm) <= 0.08
+    assert rates.any_word <= rates.any_holm
+    partly = simulated(40, seed=2, really_better=("quarters",))
+    assert partly.of(partly.any_holm) <= 0.125
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_way_to_the_p_value_comes_to_the_same(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    # 14 changes of few sizes: counted, drawn by size, and drawn by sign; 20,000 draws are right to .007.
+    differences = list(np.random.default_rng(seed).choice([-0.5, -0.25, 0.25, 0.5, 0.75], size=14))
+    exact = permutation(differences)
+    monkeypatch.setattr(significance, "EXACT", 0)
+    by_sign = permutation(differences)
+    monkeypatch.setattr(significance, "ALIKE", 1)
+    by_size = permutation(differences)
+    assert [exact.method, by_sign.method, by_size.method] == ["exact permutation", "permutation", "permutation"]
+    assert by_sign.value == pytest.approx(exact.value, abs=0.01)
+    assert by_size.value == pytest.approx(exact.value, abs=0.01)
+
+
+def test_thousands_of_sizes_are_normal() -> None:
+    differences = list(np.random.default_rng(4).normal(0.006, 0.3, size=9_000))
+    found = permutation(differences)
+    assert found.method == "normal approximation of the permutation"
+    generator = np.random.default_rng(9)
+    sizes = np.abs(differences)
+    sums = [abs(float((2.0 * generator.integers(0, 2, size=9_000) - 1) @ sizes)) for _ in range(4_000)]
+    assert found.value == pytest.approx(fmean(each >= abs(sum(differences)) for each in sums), abs=0.02)
+    # One change outweighs all others, so signs are drawn. Whichever way it goes, the others must reach their sum on its
+    # side: half of their two-sided p-value.
+    heavy = permutation([*(each / 1000 for each in differences), 50.0])
+    assert heavy.method == "permutation"
+    assert heavy.value == pytest.approx(found.value / 2, abs=0.01)
 
 
 def test_under_a_true_null_five_of_a_hundred_reject() -> None:

@@ -16,7 +16,7 @@ import yaml
 from adapters.base import SCORERS, scorer
 from adapters.schema import Definition, Question, Record, Score, json_schema
 from runner.config import Metrics
-from runner.definitions import SCHEMAS, allowed, page
+from runner.definitions import FILES, SCHEMAS, allowed, page
 from tests.spine.commands import ROOT, Said, Say
 from tests.spine.test_commands import FRAMEWORKS, HEAVY, HELP, PARIBUS, PYTHON, imported
 
@@ -265,7 +265,7 @@ def test_the_exported_schemas_are_those_of_the_types(say: Say, name: str, kind: 
 
 
 def test_every_schema_is_exported(say: Say) -> None:
-    assert sorted(path.stem for path in (ROOT / "docs/schema").glob("*.json")) == sorted(SCHEMAS)
+    assert sorted(path.stem for path in (ROOT / "docs/schema").glob("*.json")) == sorted((*SCHEMAS, *FILES))
     said = say("schema", "verdict", fast=False)
     assert said.code == 2
     assert "'score', 'record', 'question', 'definition'" in said.err

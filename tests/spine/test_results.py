@@ -108,6 +108,16 @@ def test_files_read_back_line_by_line_whatever_line_ends_stand_in_texts(tmp_path
     assert set(summary["means"]) == {"labels/refusal_rate", "labels/answer_f1"}
 
 
+def test_no_cell_of_the_table_of_questions_is_a_formula(tmp_path: Path) -> None:
+    import csv
+
+    spoken = result((Question("=1+1", "=HYPERLINK(1)"),), (Record("=1+1", answer="@SUM(A1)"),))
+    write(spoken, tmp_path)
+    with (tmp_path / "per_question.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["id"], row["question"], row["answer"]) == ("'=1+1", "'=HYPERLINK(1)", "'@SUM(A1)")
+
+
 def test_means_count_what_they_are_over_by_slice_origin_and_split() -> None:
     found = result(QUESTIONS, ANSWERS)
     assert all(value.of == 3 for value in found.means().values())
@@ -179,6 +189,16 @@ def test_the_interval_agrees_with_scipys_percentile_bootstrap() -> None:
     theirs = bootstrap((values,), np.mean, n_resamples=20_000, method="percentile", rng=1).confidence_interval
     assert ours.low == pytest.approx(theirs.low, abs=0.012)
     assert ours.high == pytest.approx(theirs.high, abs=0.012)
+
+
+def test_few_distinct_values_among_many_have_the_interval_of_any_others() -> None:
+    differences = [1.0] * 300 + [-0.5] * 200 + [0.0] * 1500
+    counted = difference(differences)
+    # Each value made distinct by less than anything shows, so that each is drawn.
+    drawn = difference([value + place * 1e-9 for place, value in enumerate(differences)])
+    assert counted.delta == pytest.approx(0.1)
+    assert (counted.low, counted.high) == pytest.approx((drawn.low, drawn.high), abs=2e-3)
+    assert counted.changed == 500
 
 
 @given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.1, 0.2, 1.0]), min_size=2, max_size=12))

@@ -1,0 +1,1 @@
+"""The accepted baseline, the rules that a run is held to, and whether it holds to them."""
