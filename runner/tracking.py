@@ -419,9 +419,13 @@ class AuditHandle:
     run_id: str
     _tracker: Tracker
 
-    def log(self, metrics: Mapping[str, float], folder: Path) -> None:
-        """Log figures under names that MLflow takes (`metric_name`), and every file of `folder`. Raises StoreError."""
-        self._tracker._send(self.run_id, RunLog(dict(metrics)))
+    def log(self, metrics: Mapping[str, float], params: Mapping[str, Any], folder: Path) -> None:
+        """Log figures under names that MLflow takes (`metric_name`), parameters, and every file of `folder`. Raises
+        StoreError."""
+        log = RunLog(dict(metrics))
+        for key, value in params.items():
+            log.param(key, value)
+        self._tracker._send(self.run_id, log)
         self._tracker._call(self._tracker._client.log_artifacts, self.run_id, str(folder), "audit")
 
 

@@ -253,6 +253,8 @@ def _versions(asked: Asked, plain: Mapping[str, Any], tracking: Tracking, folder
 
 
 def _named(asked: Asked) -> list[dict[str, Any]]:
+    if files := [word for word in asked.definitions if "=" not in word and Path(word).is_file()]:
+        raise ConfigError(f"{files[0]} is a file; put it before --definitions")
     return specs(asked.definitions, sum("=" not in word for word in asked.definitions)) if asked.definitions else []
 
 

@@ -33,7 +33,7 @@ from runner.audit.findings import (
 from runner.audit.matching import SIMILAR, matched
 from runner.audit.parts import AGREES, Evidence, Judged, Parts, applied, credited, parts, same_evidence
 from runner.definitions import differences
-from runner.stats import difference
+from runner.stats import Difference, difference
 
 THRESHOLD = 0.5
 DETAILED = 1_000
@@ -173,9 +173,10 @@ class _Table:
         }
 
     def _row(self, subject: Subject, scores: Mapping[str, Score]) -> Row:
-        values = [score.value for score in scores.values() if score.value is not None]
+        by_id = {id: score.value for id, score in scores.items() if score.value is not None}
+        values = list(by_id.values())
         failed = [score for score in scores.values() if score.status == "failed"]
-        spread = difference(values) if values else None
+        spread = self._spread(by_id)
         return Row(
             definition=subject.key,
             framework=subject.framework,
@@ -203,7 +204,7 @@ class _Table:
         both = [id for id in one if id in other]
         x, y = [one[id] for id in both], [other[id] for id in both]
         apart = [a - b for a, b in zip(x, y, strict=True)]
-        spread = difference(apart) if apart else None
+        spread = self._spread(dict(zip(both, apart, strict=True)))
         sides = [self._good(a) != self._good(b) for a, b in zip(x, y, strict=True)]
         spearman, kendall = _correlated(x, y)
         why_not = None if found else _why_not(left, right)
@@ -225,6 +226,18 @@ class _Table:
             why_not=why_not,
             paper=differences(left.card, right.card),
         )
+
+    def _spread(self, values: Mapping[str, float]) -> Difference | None:
+        """The mean with its interval. Where several systems answered, their answers to one question are drawn together:
+        they are no more independent than the question makes them."""
+        if not values:
+            return None
+        if not self.systems:
+            return difference(list(values.values()))
+        by_question: dict[str, list[float]] = {}
+        for id, value in values.items():
+            by_question.setdefault(self.questions[id].text, []).append(value)
+        return replace(difference([fmean(found) for found in by_question.values()]), delta=fmean(values.values()))
 
     def _good(self, share: float) -> bool:
         """Whether a value reaches the threshold; Ragas's 0.4999999999 is 0.5."""

@@ -19,17 +19,14 @@ DATA, TEXT, PAGE = "audit.json", "audit.md", "audit.html"
 def write(audit: Audit, folder: Path) -> list[Path]:
     """Write the audit as JSON, Markdown and HTML into `folder`, which is made where it is missing.
 
-    Characters that no file can hold (lone surrogates) are replaced. Raises OSError.
+    The data comes first, so that it is there whatever the others meet. Characters that no file can hold (lone
+    surrogates) are replaced. Raises OSError.
     """
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, text in (
-        (DATA, encoded(audit)),
-        (TEXT, markdown.text(audit)),
-        (PAGE, page.html(audit)),
-    ):
+    for name, shown in ((DATA, encoded), (TEXT, markdown.text), (PAGE, page.html)):
         path = folder / name
-        path.write_text(well_formed(text), encoding="utf-8")
+        path.write_text(well_formed(shown(audit)), encoding="utf-8")
         written.append(path)
     return written
 

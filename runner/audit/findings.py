@@ -53,7 +53,8 @@ def _share(value: float, range: tuple[float, float], direction: str) -> float:
 @dataclass(frozen=True, slots=True)
 class Row:
     """One definition over all records. mean is over the n records with a value, low and high its 95% bootstrap interval
-    over records; below: how many of them are under the threshold. first_failure: why the first failed one failed.
+    over records (over questions, where several systems answered them); below: how many of them are under the threshold.
+    first_failure: why the first failed one failed.
     id: the definition without its parameters. units: what its formula counts, and credits: what it counts for each of
     our words; None and empty where its value does not come from verdicts on units."""
 

@@ -13,7 +13,7 @@ from runner.audit.answers import read_answers
 from runner.audit.comparison import Stored
 from runner.config import Tracking
 from runner.errors import ConfigError, DataError
-from runner.locate import located
+from runner.locate import LATEST, located
 from runner.results import StoredRun, read_run
 
 
@@ -55,8 +55,11 @@ def of_runs(names: Sequence[str], settings: Tracking) -> Material:
     clash: str | None = None
     if twice := [name for name, n in Counter(names).items() if n > 1]:
         raise ConfigError(f"--run names {twice[0]} twice; keep one")
+    sources: list[str] = []
     for name in names:
         run = read_run(located(name, settings))
+        # `latest` is another run tomorrow.
+        sources.append(f"{name} ({run.folder.name})" if name == LATEST else name)
         summary = _whole(name, run)
         for id, question in run.questions.items():
             unique = f"{id} · {name}" if len(names) > 1 else id
@@ -76,7 +79,7 @@ def of_runs(names: Sequence[str], settings: Tracking) -> Material:
     if len(judges) > 1:
         clash = f"the runs were judged by {len(judges)} different judges"
     return Material(
-        source=", ".join(names),
+        source=", ".join(sources),
         questions=tuple(questions),
         records=tuple(records),
         systems=systems,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,10 +21,12 @@ def track(found: Audit, folder: Path, settings: Tracking) -> tuple[str, str]:
     tags = {
         "paribus.results": str(folder),
         "paribus.source": found.source,
-        "paribus.judge": found.judge.fingerprint if found.judge else "none",
+        "paribus.judge": json.dumps(asdict(found.judge), ensure_ascii=False) if found.judge else "none",
     }
+    judge = f"{found.judge.provider} {found.judge.model}" if found.judge else "none"
+    params = {"judge": judge, "threshold": found.threshold, "similar": found.similar}
     with Tracker(settings).audit(f"audit of {found.source}", tags) as handle:
-        handle.log(figures(found), folder)
+        handle.log(figures(found), params, folder)
     return handle.run_id, ui_command(settings)
 
 

@@ -25,7 +25,7 @@ import runner
 from adapters.base import JudgedScorer, Measure, UnknownDefinition, scorer
 from adapters.schema import Question, Record, Score, from_json, to_json
 from adapters.sentences import well_formed
-from runner import console
+from runner import console, phrases
 from runner.audit.comparison import THRESHOLD, audit
 from runner.audit.elsewhere import ASKED, FOUND, QUESTIONS, RECORDS, SCORES, Asked, Edition, Found
 from runner.audit.environments import DISTRIBUTIONS, Release, Tell, default_cache, environment, listened, release
@@ -207,7 +207,8 @@ def _asked(
             "PYTHONUNBUFFERED": "1",
             "PYTHONWARNINGS": "ignore",
         }
-        tell(f"{each.name}: {'scoring' if asked.judge else 'reading'} {len(asked.definitions)} definitions")
+        counted = phrases.count(len(asked.definitions), "definition")
+        tell(f"{each.name}: {'scoring' if asked.judge else 'reading'} {counted}")
         command = [str(python), "-P", "-m", "runner.audit.elsewhere", str(folder)]
         mend = "" if each.here else f"; where its environment is damaged, remove {python.parent.parent}"
         try:

@@ -156,7 +156,7 @@ def _differences(key: str, baseline: StoredRun, candidate: StoredRun) -> list[st
         why.append(f"the judge differs: {_judges_apart(*judges)}")
     datasets = [run.summary["dataset"] for run in (baseline, candidate)]
     if datasets[0].get("checksum") != datasets[1].get("checksum"):
-        why.append(f"the test set differs: {' and '.join(_test_set(dataset) for dataset in datasets)}")
+        why.append(f"the dataset differs: {' and '.join(_test_set(dataset) for dataset in datasets)}")
     if before.calls != "0" and (moved := moved_between(_standing(baseline), _standing(candidate))):
         why.append(moved)
     return why
@@ -196,7 +196,7 @@ def _judges_apart(before: Mapping[str, JudgeCard], after: Mapping[str, JudgeCard
 
 
 def _test_set(dataset: Mapping[str, Any]) -> str:
-    return f"{dataset.get('name')} {dataset.get('version')} (checksum {str(dataset.get('checksum'))[:12]})"
+    return f"{dataset.get('name')} {dataset.get('version')} (checksum {dataset.get('checksum')})"
 
 
 def _standing(run: StoredRun) -> Standing | None:

@@ -146,6 +146,8 @@ def test_one_ranking_is_seen_under_every_definition_that_shares_a_name(cli: Cli)
             "no definition that was named",
         ),
         (("bare.jsonl", "--formulas-only"), "--formulas-only needs verdicts"),
+        (("--definitions", "ragas/faithfulness", "people.jsonl"), "audit needs a file of answers"),
+        (("bare.jsonl", "--definitions", "ragas/faithfulness", "people.jsonl"), "put it before --definitions"),
         (("--ranking", ".X."), "has 'X' at place 2"),
         (("--relevant", "3"), "--relevant belongs to --ranking"),
         (("--ranking", ""), "--ranking: the ranking '' shows 0 relevant"),

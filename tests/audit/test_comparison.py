@@ -279,3 +279,28 @@ def test_a_native_word_that_its_formula_does_not_know_counts_in_the_middle() -> 
     odd = Score("q", RAGAS.key, "f", 0.75, evidence=(*known, Verdict("It snows.", "perhaps", None)))
     (view,) = audit([RAGAS], *records("q"), {RAGAS.key: {"q": odd}}, source="x").groups[0].views
     assert [claim.words[RAGAS.key].credit for claim in view.claims] == [1.0, 0.5]
+
+
+def test_answers_of_several_systems_to_one_question_are_drawn_together() -> None:
+    """Twice the same answers are no more evidence: the interval stays, where that of single records would shrink."""
+    ids = [f"q{n}" for n in range(20)]
+    claims = {id: [("a", "supported" if n % 3 else "absent"), ("b", "supported")] for n, id in enumerate(ids)}
+    once = {RAGAS.key: {id: score(RAGAS, id, claims[id]) for id in ids}}
+    (alone,) = audit((RAGAS,), *records(*ids), once, source="x").groups[0].rows
+    questions, answers = records(*ids)
+    both = [replace(each, id=f"{each.id} · {system}") for system in "AB" for each in questions]
+    twice = {RAGAS.key: {each.id: score(RAGAS, each.id, claims[each.id.split()[0]]) for each in both}}
+    (row,) = (
+        audit(
+            (RAGAS,),
+            both,
+            [replace(each, question_id=f"{each.question_id} · {system}") for system in "AB" for each in answers],
+            twice,
+            source="x",
+            systems={each.id: each.id[-1] for each in both},
+        )
+        .groups[0]
+        .rows
+    )
+    assert (row.n, row.mean) == (40, pytest.approx(alone.mean))
+    assert (row.low, row.high) == (pytest.approx(alone.low), pytest.approx(alone.high))

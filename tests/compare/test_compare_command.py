@@ -140,7 +140,7 @@ def test_another_test_set_leaves_nothing_to_compare(cli: Cli, work: Path) -> Non
     said = cli(baseline, other)
     assert said.code == 1
     assert "Nothing could be compared." in said.out
-    assert "the test set differs: " in said.out
+    assert "the dataset differs: " in said.out
 
 
 def test_latest_is_the_run_that_began_last(cli: Cli, work: Path) -> None:

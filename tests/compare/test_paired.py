@@ -218,7 +218,7 @@ def judged(value: float, judge: JudgeCard = ONE, **more: object) -> StoredRun:
             judged(0.5, dataset={"name": "tiny", "version": "3", "checksum": "d" * 64}),
             dict.fromkeys(
                 ("ragas/faithfulness", "labels/recall"),
-                "the test set differs: tiny 2 (checksum cccccccccccc) and tiny 3 (checksum dddddddddddd)",
+                f"the dataset differs: tiny 2 (checksum {'c' * 64}) and tiny 3 (checksum {'d' * 64})",
             ),
         ),
         (
