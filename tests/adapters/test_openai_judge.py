@@ -287,7 +287,8 @@ def test_two_deployments_on_one_host_are_two_judges() -> None:
 
     # As they were before the path counted: stored scores stay comparable.
     assert card("http://h/v1").fingerprint == card("http://h/v1/").fingerprint == "2cec73b80e294360"
-    assert card("http://h/v1", YesNoJudge).fingerprint == "02e8b2bfe1d310c6"
+    # Not by number: that of yes_no hangs on the rules of judge=lexical too, by which it cuts claims.
+    assert "path" not in card("http://h/v1", YesNoJudge).settings
     for kind in (OpenAIJudge, YesNoJudge):
         urls = [f"http://h{path}" for path in ("", "/v1", "/openai/deployments/a", "/openai/deployments/b", "/v2")]
         assert len({card(url, kind).fingerprint for url in urls}) == len(urls)
