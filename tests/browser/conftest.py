@@ -1,7 +1,8 @@
-"""The browser: one headless Chromium of this machine for all tests of this folder, an empty profile for each test.
+"""The browser: one headless Chromium of this machine for the tests of a file, an empty profile for each test.
 
-It lives as long as the folder's tests and not the session: while it does, `asyncio.run` is refused in the thread of the
-tests, so that commands are run in a process of their own here (tests.browser.commands).
+It lives as long as the file's tests and not the session: while it does, `asyncio.run` is refused in the thread of the
+tests, so that commands are run in a process of their own here (tests.browser.commands). (A scope of the folder would be
+that of the session, because the folder is no package.)
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skipif(CHROMIUM is None, reason=absent))
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """The Chromium of this machine, headless."""
     expect.set_options(timeout=20_000)  # machines that test are busy

@@ -33,7 +33,7 @@ HOSTILE = (
 )
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The result folder of a judged run over eight questions of the bundled test set."""
     folder = tmp_path_factory.mktemp("judged")
@@ -42,7 +42,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / str(said["folder"])
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def sheet(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of all eight answers."""
     folder = tmp_path_factory.mktemp("drawn")
