@@ -36,6 +36,7 @@ from runner.definitions import differences
 from runner.stats import Difference, difference
 
 THRESHOLD = 0.5
+UNJUDGED = "people gave no verdict on anything in it"
 DETAILED = 1_000
 """Records of each question, those of the largest spread, that are kept with claims and parts; of the others, the values
 only."""
@@ -134,7 +135,13 @@ class _Table:
         readers = {s.key: s for s in subjects if s.formula and s.formula.units in people}
         read = {key: _read(subject, people) for key, subject in readers.items()}
         scores = {
-            key: {id: Score(id, key, "", bounds.middle) for id, bounds in by_id.items()} for key, by_id in read.items()
+            key: {
+                id: Score(id, key, "", by_id[id].middle)
+                if id in by_id
+                else Score(id, key, "", None, "not_applicable", UNJUDGED)
+                for id in self.questions
+            }
+            for key, by_id in read.items()
         }
         same = cache(same_evidence)  # of thousands of records, few differ in this
         found = {
@@ -151,7 +158,7 @@ class _Table:
             pairs=tuple(self._pairs(subjects, scores, found)),
             crosses=tuple(_cross(source, readers.values(), read) for source in people.values() if source.evidence),
             views=tuple(self._views(subjects, scores, [*people.values()], readers, found)),
-            hazards=(),
+            hazards=tuple(_hazards(subjects, scores)),
         )
 
     def _pairs(

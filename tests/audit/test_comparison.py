@@ -67,6 +67,8 @@ def test_formulas_on_the_verdicts_of_people_need_no_score() -> None:
     people = {formulas.ANSWER_CLAIMS: {"router": tuple(Verdict(text, word, word) for text, word in CLAIMS)}}
     group = audit(ALL, questions, answers, {}, source="people", people=people).groups[0]
     assert [(row.mean, row.n) for row in group.rows] == [(pytest.approx(v), 1) for v in (0.6, 0.8, 0.6, 0.6)]
+    assert [row.not_applicable for row in group.rows] == [1] * 4
+    assert {hazard.ids for hazard in group.hazards} == {("unlabelled",)}
     (cross,) = group.crosses
     assert cross.sources == (PEOPLE,)
     assert cross.cells == ((pytest.approx(0.6), pytest.approx(0.8), pytest.approx(0.6), pytest.approx(0.6)),)
