@@ -12,6 +12,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 BUSY_SECONDS = 60.0
@@ -77,10 +78,24 @@ class ReplyCache:
         if connection is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS)
-            connection.execute("PRAGMA journal_mode = WAL")
+            _write_ahead(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
             with connection:
                 connection.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)")
                 connection.execute("CREATE TABLE IF NOT EXISTS believed (key TEXT PRIMARY KEY)")
             self._connections.open = connection
         return connection
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Have the file log ahead. For this one change SQLite does not wait for other processes, which are as likely as not
+    making it too. Raises sqlite3.OperationalError where the file stays locked for BUSY_SECONDS."""
+    deadline = monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or monotonic() > deadline:
+                raise
+        sleep(0.02)

@@ -96,6 +96,19 @@ def test_several_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> No
     assert cache.get("b-199") == {"text": "x" * 2000, "n": 199}
 
 
+def test_a_new_file_that_another_process_is_just_making_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "replies.sqlite"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("CREATE TABLE made (by TEXT)")
+    other.execute("BEGIN IMMEDIATE")
+    done = threading.Timer(0.5, lambda: other.execute("COMMIT"))
+    done.start()
+    ReplyCache(path).put("a", {"n": 1})
+    done.join()
+    assert rows(ReplyCache(path)) == 1
+    other.close()
+
+
 def test_many_threads_that_open_a_new_file_at_once_can_all_use_it(tmp_path: Path) -> None:
     cache, faults = ReplyCache(tmp_path / "replies.sqlite"), []
 
