@@ -94,7 +94,7 @@ def environment(asked: Release, cache: Path, tell: Tell) -> Path:
     if _python(folder).exists():
         return _python(folder)
     began = monotonic()
-    uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+    uv = found_uv()
     by = "uv" if uv else "pip, which takes minutes where uv takes seconds"
     tell(f"{asked.name}: installing it, once, into an environment of its own with {by}")
     try:
@@ -114,6 +114,11 @@ def environment(asked: Release, cache: Path, tell: Tell) -> Path:
         raise StoreError(f"the environment for {asked.name} cannot be kept in {cache}: {error}") from error
     tell(f"{asked.name}: installed in {monotonic() - began:.0f} s, {size / 1e6:.0f} MB, kept in {folder}")
     return _python(folder)
+
+
+def found_uv() -> str | None:
+    """uv, on PATH or beside this python; None = there is none."""
+    return shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
 
 
 def needs(package: str) -> list[str]:

@@ -10,7 +10,6 @@ import base64
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -25,7 +24,7 @@ from adapters.schema import Chunk, Question, Ranked, Record, to_json
 from runner import console
 from runner.audit import environments, versions
 from runner.audit.elsewhere import ASKED, FOUND, Asked, edition
-from runner.audit.environments import Release, environment, needs, release
+from runner.audit.environments import Release, environment, found_uv, needs, release
 from runner.audit.versions import VersionAudit, changed, compare_versions, diff
 from runner.errors import ComponentError, ConfigError
 
@@ -326,7 +325,7 @@ def test_what_cannot_be_installed_is_one_message_with_the_installers_last_lines(
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("uv"), reason="uv is not on PATH, so that pip makes all of them")
+@pytest.mark.skipif(not found_uv(), reason="uv is neither on PATH nor beside python, so that pip makes all of them")
 def test_without_uv_pip_makes_it(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     monkeypatch.setattr(environments.shutil, "which", lambda *args, **kwargs: None)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from adapters.isolation import installed_version
+from runner.audit.environments import found_uv
 from runner.audit.versions import compare_versions
 from runner.errors import ConfigError
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("uv"), reason="uv is not on PATH, and pip takes minutes to resolve it")
+@pytest.mark.skipif(not found_uv(), reason="uv is neither on PATH nor beside python; pip takes minutes")
 def test_the_prompt_that_changed_between_two_releases_of_deepeval(tmp_path: Path) -> None:
     """deepeval 4.2.6 showed its judge the JSON to write with doubled braces. Makes an environment of 420 MB."""
     try:
