@@ -17,6 +17,7 @@ from adapters.schema import SCHEMA_VERSION, Definition, JudgeCard, Question, Rec
 from runner.errors import DataError
 
 if TYPE_CHECKING:
+    from runner.diagnosis.findings import Fault
     from runner.drift import Drift
 
 
@@ -97,7 +98,8 @@ class RunResult:
     """One run, complete. `scores` holds a score for every definition and question; `definitions` is keyed by
     Definition.key; judge is None where no definition asks one; `calls` counts the stage outputs that were computed and
     reused; times are UTC with Z. drift: the judge on its frozen sample; None where it has none. stages: what the stages
-    that ask a model cost in this run, by config group; what was read from the store was not asked."""
+    that ask a model cost in this run, by config group; what was read from the store was not asked. faults: what went
+    wrong, by question id; see runner.diagnosis.findings.Diagnosed."""
 
     name: str
     config: Mapping[str, Any]
@@ -115,6 +117,7 @@ class RunResult:
     judge: JudgeCard | None = None
     drift: Drift | None = None
     stages: Mapping[str, Usage] = field(default_factory=dict)
+    faults: Mapping[str, tuple[Fault, ...]] = field(default_factory=dict)
 
     def by_definition(self) -> dict[str, dict[str, Score]]:
         """Scores by definition key, then by question id."""

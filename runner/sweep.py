@@ -169,7 +169,12 @@ def sweep_table(result: SweepResult) -> list[dict[str, Any]]:
     """The result as rows for a file: one for each run and definition, with the difference and its interval."""
     table: list[dict[str, Any]] = []
     for row in result.rows:
-        common = {"run": row.planned.label, "variable": row.planned.variable, "value": row.planned.value}
+        common = {
+            "run": row.planned.label,
+            "variable": row.planned.variable,
+            "value": row.planned.value,
+            "baseline_value": row.planned.from_value,
+        }
         if row.outcome is None:
             table.append({**common, "error": row.error})
             continue
