@@ -21,8 +21,8 @@ FaultName = Literal[
     "incomplete",
     "wrong specificity",
 ]
-"""In the order in which they are looked for: on the way from the documents to the answer. Most are the failure points of
-Barnett et al. 2024, Seven Failure Points When Engineering a Retrieval Augmented Generation System."""
+"""In the order in which they are looked for: on the way from the documents to the answer. Most are the failure points
+of Barnett et al. 2024, Seven Failure Points When Engineering a Retrieval Augmented Generation System."""
 
 
 @dataclass(frozen=True, slots=True)

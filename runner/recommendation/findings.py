@@ -10,8 +10,8 @@ from runner.compare.findings import NotCompared, Row
 
 Decision = Literal["keep", "reject", "trade-off", "cannot tell", "not comparable", "failed"]
 """keep: better than the baseline in a decisive definition and worse in none, or the same scores for less. reject: worse
-and better in none, or the same scores for more. trade-off: better in one and worse in another. cannot tell: this test set
-shows neither. not comparable: nothing may be subtracted. failed: the run has no results."""
+and better in none, or the same scores for more. trade-off: better in one and worse in another. cannot tell: this test
+set shows neither. not comparable: nothing may be subtracted. failed: the run has no results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,7 @@ class Cost:
 
     p50, p95: seconds a question, retrieve to generate, as measured when it was computed; None where nothing measured
     them. prompt_characters: mean length of the prompt. tokens: mean in and out a question; None where nothing counted
-    them. dollars: a thousand questions; None = unknown, 0 where no stage asks a paid model.
-    """
+    them. dollars: a thousand questions; None = unknown, 0 where no stage asks a paid model."""
 
     n: int
     p50: float | None
@@ -33,11 +32,11 @@ class Cost:
 
 @dataclass(frozen=True)
 class Considered:
-    """One run of the sweep, the baseline too. label: `baseline` or `chunker.size=400`; variable, value, from_value: what
-    it changes, as typed, and what the baseline has there. rows: its comparison with the baseline, in the order of the
-    definitions; adjusted over the whole sweep. decision, why: None and "" for the baseline. front: whether no other run is
-    at least as good and as cheap, and better in one of them, by the definition and the cost that the recommendation
-    names."""
+    """One run of the sweep, the baseline too. label: `baseline` or `chunker.size=400`; variable, value, from_value:
+    what it changes, as typed, and what the baseline has there. rows: its comparison with the baseline, in the order of
+    the definitions; adjusted over the whole sweep. decision, why: None and "" for the baseline. front: whether no other
+    run is at least as good and as cheap, and better in one of them, by the definition and the cost that the
+    recommendation names."""
 
     label: str
     variable: str | None
@@ -64,9 +63,9 @@ class NextSweep:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """sweep: its name. questions: how many the test set has. decisive: keys of the definitions that decide, those of the
-    configuration's table. family: how many comparisons the p-values are adjusted for. quality, cost: the definition and
-    the field of Cost whose front is drawn. runs: the baseline first."""
+    """sweep: its name. questions: how many the test set has. decisive: keys of the definitions that decide, those of
+    the configuration's table. family: how many comparisons the p-values are adjusted for. quality, cost: the definition
+    and the field of Cost whose front is drawn. runs: the baseline first."""
 
     sweep: str
     questions: int
