@@ -305,6 +305,11 @@ def _statements_site() -> CallSite:
     return CallSite("statements", task, lambda findings: {"statements": [finding.unit for finding in findings]})
 
 
+def _claims_in(sent: Mapping[str, Any], units_of: Source, source: Source) -> Support:
+    """What is asked of the statements of a prompt; Ragas has one word for contradicted and absent."""
+    return Support(tuple(sent["statements"]), sent["context"], units_of, source, apart=False)
+
+
 def _write_support(findings: Findings) -> object:
     """1 = can be inferred, 0 = cannot."""
     return {
@@ -353,9 +358,7 @@ class Faithfulness(RagasScorer):
         "StatementGeneratorOutput": _statements_site(),
         "NLIStatementOutput": CallSite(
             "verdicts",
-            lambda prompt, m: Support(
-                tuple(given(prompt)["statements"]), given(prompt)["context"], "answer", "context"
-            ),
+            lambda prompt, m: _claims_in(given(prompt), "answer", "context"),
             _write_support,
         ),
     }
@@ -635,8 +638,8 @@ def _claim_verdicts_site() -> CallSite:
     def task(prompt: str, measurement: Measurement) -> Task:
         sent = given(prompt)
         if sent["context"] == measurement.question.reference_answer:
-            return Support(tuple(sent["statements"]), sent["context"], "answer", "reference")
-        return Support(tuple(sent["statements"]), sent["context"], "reference", "answer")
+            return _claims_in(sent, "answer", "reference")
+        return _claims_in(sent, "reference", "answer")
 
     return CallSite("verdicts", task, _write_support)
 
@@ -719,9 +722,9 @@ def _chunk_verdicts_site() -> CallSite:
         sent = given(prompt)
         of_reference = measurement.replies("statements")[0]["statements"]
         if sent["context"] == measurement.question.reference_answer:
-            return Support(tuple(sent["statements"]), sent["context"], "answer", "reference")
+            return _claims_in(sent, "answer", "reference")
         units_of: Source = "reference" if sent["statements"] == of_reference else "answer"
-        return Support(tuple(sent["statements"]), sent["context"], units_of, "chunk")
+        return _claims_in(sent, units_of, "chunk")
 
     return CallSite("verdicts", task, _write_support)
 

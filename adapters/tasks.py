@@ -54,13 +54,15 @@ class Split:
 class Support:
     """Is each of `units` supported by `text`? A Finding each, in order: supported, contradicted or absent.
 
-    units_of: where the units come from; source: where `text` comes from.
+    units_of: where the units come from; source: where `text` comes from. apart: False = the framework has one word for
+    contradicted and absent, so that a judge may leave it open which of them it is.
     """
 
     units: tuple[str, ...]
     text: str
     units_of: Source
     source: Source
+    apart: bool = True
 
 
 @dataclass(frozen=True, slots=True)

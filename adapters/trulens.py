@@ -396,7 +396,9 @@ def _statement(exchange: Exchange) -> str:
 def _support_task(prompt: str, measurement: Measurement) -> Support:
     source = joined(measurement.record)
     template = _trulens("trulens.feedback.templates.rag").Groundedness.user_prompt
-    return Support((_between(template, "hypothesis", prompt, premise=source),), source, "answer", "context")
+    return Support(
+        (_between(template, "hypothesis", prompt, premise=source),), source, "answer", "context", apart=False
+    )
 
 
 SPLIT = CallSite("split", lambda prompt, m: Split(prompt, "answer"), lines_written)
@@ -607,7 +609,7 @@ def _inclusion_task(prompt: str, measurement: Measurement) -> Support:
     template = _trulens("trulens.feedback.templates.rag").Comprehensiveness.user_prompt
     answer = measurement.record.answer or ""
     point = KEY_POINT.sub("", _between(template, "key_point", prompt, summary=answer))
-    return Support((point,), answer, "reference", "answer")
+    return Support((point,), answer, "reference", "answer", apart=False)
 
 
 KEY_POINTS = CallSite(

@@ -99,10 +99,11 @@ class _Spent:
 class YesNoJudge(ClientSettings, SampledJudge):
     """Asks a chat endpoint one yes/no question a unit, and takes P(Yes) / (P(Yes) + P(No)) of the first token as grade.
 
-    For any endpoint that returns log-probabilities (llama.cpp, vLLM, OpenAI and others). A unit holds from a
-    grade of 0.5. Of a claim that is not supported it asks a second question, whether both can be true. Texts
-    are cut into claims, sentences and entities by the rules of judge=lexical, which also write the question back to
-    an answer; vectors are hashed words. Its questions are QUESTIONS.
+    For any endpoint that returns log-probabilities (llama.cpp, vLLM, OpenAI and others). A unit holds from a grade
+    of 0.5. Of a claim that is not supported it asks a second question, whether both can be true, where the
+    framework tells contradicted from absent. Texts are cut into claims, sentences and entities by the rules of
+    judge=lexical, which also write the question back to an answer; vectors are hashed words. Its questions are
+    QUESTIONS.
 
     Agreement with people: docs/judges.md, measured by benchmarks/judges.py.
 
@@ -258,7 +259,7 @@ class YesNoJudge(ClientSettings, SampledJudge):
             case Split():
                 return _RULES.findings(task, call)
             case Support():
-                return tuple([await support(unit, task.text) for unit in task.units])
+                return tuple([await support(unit, task.text, not task.apart) for unit in task.units])
             case Attribute():
                 units = _sentences(task.text, call)
                 judged = [await support(unit, task.context, or_absent=True) for unit in units]

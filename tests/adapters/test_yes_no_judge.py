@@ -95,6 +95,15 @@ def test_only_a_claim_that_is_not_supported_is_asked_about_twice(openai_stub: Op
     assert ends == [supported, supported, compatible, supported, compatible]
 
 
+def test_nothing_is_asked_twice_for_a_framework_that_has_one_word_for_contradicted_and_absent(
+    openai_stub: OpenAIStub,
+) -> None:
+    openai_stub.script(YES, NO)
+    task = t.Support(("a", "b"), "the text", "answer", "context", apart=False)
+    assert words(judge(openai_stub), task) == ["supported", "absent"]
+    assert len(openai_stub.requests) == 2
+
+
 def test_support_has_three_words_and_a_grade(openai_stub: OpenAIStub) -> None:
     openai_stub.script(YES, NO, NO, NO, YES)
     assert found(judge(openai_stub), t.Support(("a", "b", "c"), "the text", "answer", "context")) == [
