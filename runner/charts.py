@@ -7,9 +7,11 @@ has a <title>; text is text. The colours of the parts differ in lightness too, s
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 
 WIDTH = 340
 """Units of a chart, which are pixels on the narrowest phone."""
@@ -41,6 +43,10 @@ STYLE = """
   .chart .hollow { fill: var(--ground); stroke: var(--part-1); stroke-width: 1.75; }
   .chart .heat { fill: var(--heat); }
   .chart .own { fill: none; stroke: var(--ink); stroke-width: 1.75; }
+  .chart .baseline { fill: var(--ground); stroke: var(--ink); stroke-width: 2; }
+  .chart .way { fill: none; stroke: var(--heat); stroke-width: 1.25; stroke-opacity: .6; }
+  .chart .front { fill: none; stroke: var(--part-2); stroke-width: 2.5; }
+  .chart .halo { paint-order: stroke; stroke: var(--ground); stroke-width: 3px; }
   .chart .part-1 { fill: var(--part-1); } .chart .part-2 { fill: var(--part-2); }
   .chart .part-3 { fill: var(--part-3); }
   .chart rect.part-1, .chart rect.part-2, .chart rect.part-3 { stroke: var(--soft); stroke-width: .75; }
@@ -48,6 +54,10 @@ STYLE = """
   .chart text.on-3 { fill: var(--part-3-ink); }
 """
 """The style that the charts need. It stands in a <style> element, and its colours are for the page around them too."""
+MARGIN = 10
+"""Ground around a chart that is a file of its own."""
+LETTER = 5.9
+"""Width of a letter of a label, by the wider ones of common fonts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +108,54 @@ class Pair:
     before: float
     after: float
     told: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A value at a place of an axis, with the ends of its interval where it has one. told: the numbers as text. sure:
+    drawn filled; the others are hollow. baseline: what the others are compared with."""
+
+    x: float
+    y: float
+    low: float | None
+    high: float | None
+    told: str
+    sure: bool = False
+    baseline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One plot of a figure. name: what is measured; level: where the dashed line of the baseline lies."""
+
+    name: str
+    dots: Sequence[Dot]
+    level: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A difference around 0 with the ends of its interval where it has one. told: the numbers as text; sure: drawn
+    filled."""
+
+    name: str
+    value: float
+    low: float | None
+    high: float | None
+    told: str
+    sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What something costs (x) and how good it is (y). told: the numbers as text."""
+
+    x: float
+    y: float
+    name: str
+    told: str
+    front: bool
+    baseline: bool = False
 
 
 def scatter(points: Sequence[Point], x: str, y: str, title: str, threshold: float | None = None) -> str:
@@ -239,6 +297,261 @@ def pairs(rows: Sequence[Pair], title: str) -> str:
     return _svg(height * len(rows) + 14, title, [*marks, *_ticks(height * len(rows) + 10, left, width)])
 
 
+def lines(panels: Sequence[Panel], x: str, title: str) -> str:
+    """Values over a numeric variable, a panel each, with a common axis: of logarithms where the places double."""
+    height, left, right = 138, 46, WIDTH - 10
+    places = sorted({dot.x for panel in panels for dot in panel.dots})
+    scale = math.log if doubling(places) else float
+    ends = [scale(places[0]), scale(places[-1])] if places else [0.0, 0.0]
+    room = 12  # so that the first and the last mark are not on the frame
+
+    def across(value: float) -> float:
+        if ends[0] == ends[1]:
+            return (left + right) / 2
+        return left + room + (right - left - 2 * room) * (scale(value) - ends[0]) / (ends[1] - ends[0])
+
+    marks = []
+    for down, panel in enumerate(panels):
+        top = height * down + 28
+        bottom = top + 78
+        values = [end for dot in panel.dots for end in (dot.y, dot.low, dot.high) if end is not None]
+        steps = ticks(*_ends([*values, *([] if panel.level is None else [panel.level])]))
+
+        def up(value: float, low: float = steps[0], high: float = steps[-1], bottom: float = bottom) -> float:
+            return bottom - 78 * (value - low) / (high - low)
+
+        marks.append(_label(0, top - 13, shortened(panel.name, 52), "strong"))
+        for tick in steps:
+            marks.append(_line(left, up(tick), right, up(tick), "rule"))
+            marks.append(_label(left - 6, up(tick) + 4, _tick(tick), "soft", "end"))
+        if panel.level is not None:
+            marks.append(_line(left, up(panel.level), right, up(panel.level), "zero dashed"))
+        free = -math.inf
+        for place in places:
+            told = _tick(place)
+            if across(place) - len(told) * LETTER / 2 > free:
+                marks.append(_label(across(place), bottom + 15, told, "soft", "middle"))
+                free = across(place) + len(told) * LETTER / 2 + 4
+        dots = sorted(panel.dots, key=lambda dot: dot.x)
+        way = " ".join(f"{across(dot.x):.1f},{up(dot.y):.1f}" for dot in dots)
+        marks.append(f'<polyline class="way" points="{way}"/>')
+        for dot in dots:
+            marks.append(f"<g><title>{_text(f'{panel.name}, {x} {_tick(dot.x)}: {dot.told}')}</title>")
+            if dot.low is not None and dot.high is not None:
+                marks.append(_line(across(dot.x), up(dot.low), across(dot.x), up(dot.high), "interval"))
+            marks.append(f"{_mark(across(dot.x), up(dot.y), dot.sure, dot.baseline)}</g>")
+    last = height * len(panels)
+    marks.append(_label((left + right) / 2, last + 2, shortened(x, 46), "strong", "middle"))
+    told = "; ".join(
+        f"{panel.name}: {', '.join(f'{_tick(dot.x)} {dot.told}' for dot in sorted(panel.dots, key=lambda dot: dot.x))}"
+        for panel in panels
+    )
+    return _svg(last + 8, title, marks, told=told)
+
+
+def deltas(groups: Mapping[str, Sequence[Delta]], title: str) -> str:
+    """Differences with their intervals on one line around 0, in groups that have a heading each."""
+    reach = max((abs(end) for rows in groups.values() for row in rows for end in _all(row)), default=0.0)
+    end = _round_end(reach)
+    steps = [-end, -end / 2, 0.0, end / 2, end]
+    left, width, y = 8, WIDTH - 16, 0.0
+
+    def at(value: float) -> float:
+        return left + width * (value - steps[0]) / (steps[-1] - steps[0])
+
+    marks = []
+    for name, rows in groups.items():
+        y += 18
+        marks.append(_label(0, y, shortened(name, 52), "strong"))
+        for row in rows:
+            y += 34
+            marks.append(_label(left, y - 13, shortened(row.name, int((width - 7 * len(row.told)) / 6.4))))
+            marks.append(_label(WIDTH, y - 13, row.told, "", "end"))
+            marks.append(_line(left, y, left + width, y, "rule"))
+            marks.append(_line(at(0), y - 7, at(0), y + 7, "zero"))
+            marks.append(f"<g><title>{_text(f'{name}, {row.name}: {row.told}')}</title>")
+            if row.low is not None and row.high is not None:
+                marks.append(_line(at(row.low), y, at(row.high), y, "interval"))
+            marks.append(f"{_mark(at(row.value), y, row.sure)}</g>")
+        y += 12
+    for place, tick in enumerate(steps):
+        anchor = "start" if place == 0 else "end" if place == len(steps) - 1 else "middle"
+        marks.append(
+            _label({"start": 0.0, "end": WIDTH}.get(anchor, at(tick)), y + 6, _tick(tick, True), "soft", anchor)
+        )
+    told = "; ".join(f"{name}: {', '.join(f'{row.name} {row.told}' for row in rows)}" for name, rows in groups.items())
+    return _svg(y + 12, title, marks, told=told)
+
+
+def front(places: Sequence[Place], x: str, y: str, title: str) -> str:
+    """Quality (up) against cost (across), with a line through the front and names at the marks."""
+    left, top, right, bottom = 50, 12, WIDTH - 8, 292
+    across_steps, up_steps = (ticks(*_ends([getattr(place, axis) for place in places]), most=5) for axis in ("x", "y"))
+
+    def across(value: float) -> float:
+        return left + (right - left) * (value - across_steps[0]) / (across_steps[-1] - across_steps[0])
+
+    def up(value: float) -> float:
+        return bottom - (bottom - top) * (value - up_steps[0]) / (up_steps[-1] - up_steps[0])
+
+    marks = []
+    for tick in across_steps:
+        marks.append(_line(across(tick), top, across(tick), bottom, "rule"))
+        last = tick == across_steps[-1]
+        marks.append(
+            _label(WIDTH if last else across(tick), bottom + 14, _tick(tick), "soft", "end" if last else "middle")
+        )
+    for tick in up_steps:
+        marks.append(_line(left, up(tick), right, up(tick), "rule"))
+        marks.append(_label(left - 6, up(tick) + 4, _tick(tick), "soft", "end"))
+    on_it = sorted((place for place in places if place.front), key=lambda place: (place.x, place.y))
+    if on_it:
+        steps = "".join(f"H{across(place.x):.1f}V{up(place.y):.1f}" for place in on_it[1:])
+        marks.append(f'<path class="front" d="M{across(on_it[0].x):.1f} {up(on_it[0].y):.1f}{steps}"/>')
+    # Those of one spot are one mark, which the most important of them draws.
+    spots: dict[tuple[int, int], list[Place]] = {}
+    for place in sorted(places, key=lambda place: (not place.baseline, not place.front)):
+        spot = (round(across(place.x) / 4), round(up(place.y) / 4))
+        spots.setdefault(spot, []).append(place)
+    taken = [
+        (across(each[0].x) - 6, up(each[0].y) - 6, across(each[0].x) + 6, up(each[0].y) + 6) for each in spots.values()
+    ]
+    unnamed, labels = [], []
+    for together in spots.values():
+        first = together[0]
+        mark = across(first.x), up(first.y)
+        names = ", ".join(shortened(place.name, 30) for place in together[:2])
+        name = names if len(together) <= 2 else f"{names} +{len(together) - 2}"
+        told = "; ".join(f"{place.name}: {place.told}" for place in together)
+        marks.append(
+            f"<g><title>{_text(told)}</title>{_mark(*mark, first.front, any(p.baseline for p in together))}</g>"
+        )
+        box = _free(
+            mark,
+            len(name) * (0.97 if first.front or first.baseline else 0.87) * LETTER,
+            taken,
+            (left, top, right, bottom),
+        )
+        if box is None:
+            unnamed.append(name)
+            continue
+        taken.append(box)
+        nearest = min(max(mark[0], box[0]), box[2]), min(max(mark[1], box[1]), box[3])
+        if math.dist(mark, nearest) > 12:  # or it could be another mark's
+            marks.append(_line(*mark, *nearest, "zero"))
+        kind = "small halo strong" if first.front or first.baseline else "small halo"
+        labels.append(_label(box[0], box[3] - 3, name, kind))
+    marks += labels
+    marks.append(_label((left + right) / 2, bottom + 32, shortened(x, 46), "strong", "middle"))
+    marks.append(
+        f'<text class="strong" text-anchor="middle" transform="translate(11 {(top + bottom) / 2:g}) rotate(-90)">'
+        f"{_text(shortened(y, 42))}</text>"
+    )
+    foot = bottom + 40.0
+    for line in _broken(f"Not named for lack of room: {', '.join(unnamed)}", 62, 6) if unnamed else ():
+        foot += 12
+        marks.append(_label(0, foot, line, "small soft"))
+    named = "; ".join(f"{place.name}{' (on the front)' if place.front else ''} {place.told}" for place in places)
+    return _svg(foot + 4, title, marks, told=named)
+
+
+def standalone(svg: str) -> str:
+    """A chart as a file of its own, on its own ground, in the colours of light and dark."""
+    inner = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
+    if inner is None:
+        raise ValueError("a chart of this module has a viewBox")
+    width, height = (float(size) + 2 * MARGIN for size in inner.groups())
+    box = f'x="{-MARGIN}" y="{-MARGIN}" width="{width:g}" height="{height:g}"'
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{1.5 * width:g}" height="{1.5 * height:g}" '
+        f'viewBox="{-MARGIN} {-MARGIN} {width:g} {height:g}"'
+    )
+    # The size is in the attributes: CSS would leave a picture of it without one.
+    style = f"<style>{STYLE}  svg.chart {{ width: auto; max-width: none; height: auto; }}</style>"
+    ground = f'<rect {box} style="fill: var(--ground)"/>'
+    start, _, rest = svg.replace(inner[0], "", 1).partition(">")
+    return f"{head}{start.removeprefix('<svg')}>{style}{ground}{rest}\n"
+
+
+def ticks(low: float, high: float, most: int = 4) -> list[float]:
+    """Round numbers at equal steps, about `most` of them, the first at or below `low`, the last at or above `high`."""
+    if high <= low:
+        room = abs(low) * 0.1 or 0.1
+        low, high = low - room, high + room
+    raw = (high - low) / max(most - 1, 1)
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(size * power for size in (1.0, 2.0, 2.5, 5.0, 10.0) if size * power >= raw * (1 - 1e-9))
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [float(f"{place * step:.12g}") for place in range(first, max(last, first + 1) + 1)]
+
+
+def _round_end(reach: float) -> float:
+    """A round number at or above `reach`, of which a half is round too."""
+    if reach <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(reach) + 1e-9)
+    sizes = (1.0, 1.2, 1.6, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+    return float(f"{next(size * power for size in sizes if size * power >= reach * (1 - 1e-9)):.12g}")
+
+
+def doubling(places: Sequence[float]) -> bool:
+    """Whether sorted places are more evenly spread as logarithms, as 128, 256, 512 are."""
+    if len(places) < 3 or places[0] <= 0 or places[-1] < 4 * places[0]:
+        return False
+    gaps = [after - before for before, after in pairwise(places)]
+    ratios = [math.log(after / before) for before, after in pairwise(places)]
+    return max(ratios) / min(ratios) < max(gaps) / min(gaps)
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    return min(values, default=0.0), max(values, default=1.0)
+
+
+def _all(row: Delta) -> tuple[float, ...]:
+    return tuple(end for end in (row.value, row.low, row.high) if end is not None)
+
+
+def _mark(x: float, y: float, sure: bool, baseline: bool = False) -> str:
+    """A filled or a hollow dot; a diamond for the baseline."""
+    if baseline:
+        return f'<path class="baseline" d="M{x:.1f} {y - 6.5:.1f}l6.5 6.5-6.5 6.5-6.5-6.5z"/>'
+    return f'<circle class="{"dot" if sure else "hollow"}" cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>'
+
+
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
+
+
+def _free(spot: tuple[float, float], width: float, taken: Sequence[Box], frame: Box) -> Box | None:
+    """Where beside a mark a label of one line has room; None where it has none."""
+    x, y = spot
+    for far in (8, 15, 24, 36):
+        for left, middle in (
+            (x + far, y),
+            (x - far - width, y),
+            (x - width / 2, y - far - 4),
+            (x - width / 2, y + far + 4),
+            (x + far / 2, y - far),
+            (x + far / 2, y + far),
+            (x - far / 2 - width, y - far),
+            (x - far / 2 - width, y + far),
+        ):
+            box = (left, middle - 6, left + width, middle + 6)
+            inside = box[0] >= frame[0] and box[1] >= frame[1] and box[2] <= frame[2] and box[3] <= frame[3]
+            if inside and not any(_touch(box, other) for other in taken):
+                return box
+    return None
+
+
+def _touch(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def _tick(value: float, signs: bool = False) -> str:
+    told = f"{value:,.10g}".replace("-", "−")
+    return f"+{told}" if signs and value > 0 else told
+
+
 def _ticks(y: float, left: float, width: float) -> list[str]:
     """The ends and the middle of a line from 0 to 1."""
     ends = ((0.0, 0.0, "start"), (0.5, left + width * 0.5, "middle"), (1.0, float(WIDTH), "end"))
@@ -263,18 +576,19 @@ def _some(names: Sequence[str]) -> str:
     return told if len(names) <= 3 else f"{told} and {len(names) - 3} more"
 
 
-def _broken(text: str, width: int) -> list[str]:
+def _broken(text: str, width: int, most: int = 3) -> list[str]:
     from textwrap import wrap
 
     lines = wrap(text, width) or [""]
-    return lines if len(lines) <= 3 else [*lines[:2], f"{lines[2][: width - 1]}…"]
+    return lines if len(lines) <= most else [*lines[: most - 1], f"{lines[most - 1][: width - 1]}…"]
 
 
-def _svg(height: float, title: str, marks: Sequence[str], width: float = WIDTH) -> str:
-    told = _text(title)
+def _svg(height: float, title: str, marks: Sequence[str], width: float = WIDTH, told: str = "") -> str:
+    """told: the numbers of the chart as text, for those who do not see it."""
+    spoken = f"{title}. {told}" if told else title
     return (
-        f'<svg class="chart" role="img" aria-label="{told}" viewBox="0 0 {width:g} {height:g}">'
-        f"<title>{told}</title>{''.join(marks)}</svg>"
+        f'<svg class="chart" role="img" aria-label="{_text(spoken)}" viewBox="0 0 {width:g} {height:g}">'
+        f"<title>{_text(title)}</title>{''.join(marks)}</svg>"
     )
 
 

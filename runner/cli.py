@@ -71,9 +71,38 @@ COMPARE = """\
 examples: paribus compare baseline latest
           paribus compare mlruns/results/20261130T101500-000000/0 chunker.size=400 --out difference
           paribus compare baseline latest --slice split:held_out
-a run is a result folder, the id or name of a tracked run, or `latest`; BASE may be `baseline`: that of the candidate's
-sweep. What each column means: docs/compare.md
+a run is a result folder or a file in one, the id or name of a tracked run, or `latest`; BASE may be `baseline`: that of
+the candidate's sweep, else the run accepted last. What each column means: docs/compare.md
 exit codes of compare: 0 compared; 1 nothing could be compared; 2 the input is wrong
+"""
+REPORT = """\
+examples: paribus report
+          paribus report mlruns/results/20261130T101500-000000 --out report
+          paribus report latest --baseline mlruns/results/single/20261130T101500-000000
+writes report.html (one file, for people who never saw paribus), report.md (for a pull request), report.json and
+charts/*.svg, into `report` in the folder of the sweep or run where --out names no other. SWEEP is the folder, the name
+or the MLflow id of a sweep, RUN a result folder, or the id or name of a tracked run; without either: the newest sweep,
+else the newest run
+overrides: tracking.folder=..., tracking.uri=..., tracking.experiment=...
+what the report shows: docs/report.md
+"""
+DIAGNOSE = """\
+examples: paribus diagnose latest
+          paribus diagnose chunker.size=400 --baseline baseline --unjudged unjudged.csv
+          paribus diagnose latest diagnosis.buried_from=3
+          paribus diagnose --labels unjudged.csv --into my_test_set/questions.jsonl
+a run is a result folder, the id or name of a tracked run, or `latest`; --baseline may be `baseline`: that of the run's
+sweep. overrides: diagnosis.KEY=... (conf/diagnosis/default.yaml), tracking.folder=..., tracking=off
+what each fault means, and by which pattern it is told: docs/diagnosis.md
+"""
+UI = """\
+examples: paribus ui
+          paribus ui tracking.folder=other_runs --port 5001
+          paribus ui tracking.uri=http://mlflow.example:5000 --print
+starts MLflow's own server for a database on this machine, for this machine only, and opens the list of runs with their
+variable, value and differences; of a server that runs elsewhere it opens the address. --print starts and opens nothing
+overrides: tracking.folder=..., tracking.uri=..., tracking.experiment=...
+what is where in MLflow: docs/mlflow.md
 """
 WORDS = "an id, or module:Class, and parameters that are not at their defaults; values are JSON, or plain text"
 EXIT_CODES = "exit codes: 0 done; 1 something that ran failed; 2 nothing ran, the input is wrong; 130 interrupted"
@@ -195,6 +224,18 @@ def _gate_arguments(command: argparse.ArgumentParser) -> None:
     _run_arguments(command)
 
 
+def _diagnose_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("run", nargs="?", metavar="RUN", help="the run to look at")
+    command.add_argument("words", nargs="*", metavar="OVERRIDE", help="of diagnosis and of tracking")
+    command.add_argument("--baseline", metavar="RUN", help="show what changed against this run")
+    command.add_argument(
+        "--unjudged", metavar="FILE", help="write the chunks that nobody judged, to be graded: .csv, or JSONL"
+    )
+    command.add_argument("--labels", metavar="FILE", help="no run: take this file back, with grades")
+    command.add_argument("--into", metavar="QUESTIONS.jsonl", help="the questions that --labels are for")
+    _run_arguments(command)
+
+
 def _compare_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("baseline", metavar="BASE", help="the run to compare with")
     command.add_argument("candidate", metavar="CANDIDATE", help="the run that is judged")
@@ -207,6 +248,20 @@ def _compare_arguments(command: argparse.ArgumentParser) -> None:
         "--slice", nargs="+", action="extend", metavar="NAME", help="only the questions of these slices"
     )
     _run_arguments(command)
+
+
+def _report_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("words", nargs="*", metavar="SWEEP|RUN [OVERRIDE ...]", help="what to report; default: latest")
+    command.add_argument("--baseline", metavar="RUN", help="compare a single run with this one; baseline: of its sweep")
+    command.add_argument("--out", metavar="FOLDER", help="where files go; default: report in the folder of the sweep")
+    _run_arguments(command)
+
+
+def _ui_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("words", nargs="*", metavar="OVERRIDE", help="of tracking")
+    command.add_argument("--port", type=int, metavar="N", help="default: 5000, or another where that is taken")
+    command.add_argument("--no-open", action="store_true", help="say the address only; open no browser")
+    command.add_argument("--print", action="store_true", help="print the address, or the command that would serve it")
 
 
 def _run_arguments(command: argparse.ArgumentParser) -> None:
@@ -403,6 +458,33 @@ def _unknown(rest: Sequence[str]) -> str | None:
     return next((word for word in rest if word.startswith("-") and not word.startswith("--config-dir=")), None)
 
 
+def _diagnosed(options: argparse.Namespace, rest: list[str]) -> int:
+    from runner.diagnosis import command
+
+    given = [*options.words, *rest]
+    overrides = tuple(word for word in given if "=" in word)
+    if left := [word for word in given if word not in overrides]:
+        return _told(f"{left[0]}: no such argument; `paribus diagnose --help` lists what there is", ExitCode.USAGE)
+    if (options.labels is None) != (options.into is None):
+        return _told("--labels FILE and --into QUESTIONS.jsonl go together", ExitCode.USAGE)
+    if (options.labels is None) == (options.run is None):
+        return _told("diagnose takes a run, or --labels FILE --into QUESTIONS.jsonl", ExitCode.USAGE)
+    if options.labels is not None:
+        if unused := next((name for name in ("baseline", "unjudged") if getattr(options, name)), None):
+            return _told(f"--{unused} needs a run, and --labels takes none", ExitCode.USAGE)
+        command.put_into(Path(options.labels), Path(options.into))
+        return ExitCode.OK
+    command.run(
+        command.Asked(
+            run=options.run,
+            baseline=options.baseline,
+            unjudged=Path(options.unjudged) if options.unjudged else None,
+            overrides=overrides,
+        )
+    )
+    return ExitCode.OK
+
+
 def _compared(options: argparse.Namespace, rest: list[str]) -> int:
     from runner.compare import command
 
@@ -422,6 +504,36 @@ def _compared(options: argparse.Namespace, rest: list[str]) -> int:
         out=Path(options.out) if options.out else None,
     )
     return ExitCode.OK if command.run(asked) else ExitCode.FAILED
+
+
+def _reported(options: argparse.Namespace, rest: list[str]) -> int:
+    from runner.report import command
+
+    given = [*options.words, *rest]
+    overrides = tuple(word for word in given if word.startswith(("tracking=", "tracking.", "--config-dir=")))
+    left = [word for word in given if word not in overrides]
+    if len(left) > 1 or any(word.startswith("-") for word in left):
+        return _told(f"{left[-1]}: no such argument; `paribus report --help` lists what there is", ExitCode.USAGE)
+    asked = command.Asked(
+        name=left[0] if left else "latest",
+        baseline=options.baseline,
+        overrides=overrides,
+        out=Path(options.out) if options.out else None,
+    )
+    command.run(asked)
+    return ExitCode.OK
+
+
+def _browsed(options: argparse.Namespace, rest: list[str]) -> int:
+    if unknown := next((w for w in [*options.words, *rest] if not w.startswith(("tracking", "--config-dir="))), None):
+        return _told(f"{unknown}: no such argument; `paribus ui --help` lists what there is", ExitCode.USAGE)
+    from runner.app import composed
+    from runner.config import Tracking
+    from runner.tracking.ui import show
+
+    settings = Tracking(**composed([*options.words, *rest])["tracking"])
+    show(settings, options.port, opens=not options.no_open, only_print=options.print)
+    return ExitCode.OK
 
 
 def _sampled(options: argparse.Namespace, rest: list[str]) -> int:
@@ -507,10 +619,20 @@ _COMMANDS = {
         "paribus definitions [--by asks|framework] [--json] [show | diff ...]",
         DEFINITIONS,
     ),
+    "diagnose": (
+        "say which fault each question of a run has, by what it is told, and what to try",
+        "paribus diagnose RUN [--baseline RUN] [--unjudged FILE] [--json] [OVERRIDE ...]",
+        DIAGNOSE,
+    ),
     "compare": (
         "compare two runs question by question: what changed, beyond chance or not, and where",
         "paribus compare BASE CANDIDATE [--out FOLDER] [--anyway] [--slice NAME ...] [--json] [OVERRIDE ...]",
         COMPARE,
+    ),
+    "report": (
+        "write what a sweep or a run found as one page, and as Markdown for a pull request",
+        "paribus report [SWEEP|RUN] [--baseline RUN] [--out FOLDER] [--json] [OVERRIDE ...]",
+        REPORT,
     ),
     "audit": (
         "show why scores of one name differ: other claims, other verdicts, or another formula",
@@ -529,6 +651,7 @@ _COMMANDS = {
         GATE,
     ),
     "judge": ("show how far a judge agrees with people", "paribus judge ACTION ...", JUDGE),
+    "ui": ("look at the runs in MLflow", "paribus ui [OVERRIDE ...] [--port N] [--no-open] [--print]", UI),
     "schema": ("print the JSON Schema of what paribus reads and writes", "paribus schema TYPE", ""),
 }
 _ARGUMENTS = {
@@ -537,10 +660,13 @@ _ARGUMENTS = {
     "record": _record_arguments,
     "definitions": _definitions_arguments,
     "compare": _compare_arguments,
+    "diagnose": _diagnose_arguments,
+    "report": _report_arguments,
     "audit": _audit_arguments,
     "accept": _accept_arguments,
     "gate": _gate_arguments,
     "judge": _judge_arguments,
+    "ui": _ui_arguments,
     "schema": _schema_arguments,
 }
 
@@ -593,12 +719,20 @@ def _dispatch(options: argparse.Namespace, rest: list[str]) -> int:
     if options.command in ("accept", "gate"):
         os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
         return _accepted(options, rest) if options.command == "accept" else _gated(options, rest)
+    if options.command == "diagnose":
+        os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
+        return _diagnosed(options, rest)
     if options.command == "compare":
         os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
         return _compared(options, rest)
+    if options.command == "report":
+        os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
+        return _reported(options, rest)
     if options.command == "audit":
         os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
         return _audited(options, rest)
+    if options.command == "ui":
+        return _browsed(options, rest)
     from runner.app import launch
 
     os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"

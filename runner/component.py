@@ -61,8 +61,8 @@ class Component(BaseModel):
                 "class": self.target,
                 "config": self.model_dump(mode="json", exclude={*self.incidental, *fields}),
                 "code": [
-                    *(_source_hash(kind.__module__) for kind in type(self).__mro__ if _is_ours(kind)),
-                    *map(_source_hash, self.sources),
+                    *(source_hash(kind.__module__) for kind in type(self).__mro__ if _is_ours(kind)),
+                    *map(source_hash, self.sources),
                 ],
                 "packages": {package: self._version(package) for package in self.packages},
             }
@@ -83,7 +83,8 @@ def _is_ours(kind: type) -> bool:
 
 
 @cache
-def _source_hash(module: str) -> str:
+def source_hash(module: str) -> str:
+    """Hash of the file of an importable module, first 16 hex digits."""
     path = getattr(import_module(module), "__file__", None)
     return hashlib.sha256(Path(path).read_bytes() if path else module.encode()).hexdigest()[:16]
 

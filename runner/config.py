@@ -19,9 +19,10 @@ from adapters.judge import Judge, JudgeFault
 from adapters.schema import fingerprint
 from runner.component import Component, build, explain
 from runner.dataset import Dataset
+from runner.diagnosis.rules import Rules, check_levers, default_rules, known_at
 from runner.errors import ConfigError
 from runner.prompts.chat import ChatPrompt
-from runner.stage import Assembler, Chunker, Embedder, Generator, Reranker, Retriever
+from runner.stage import Assembler, Chunker, Embedder, Generator, Reranker, Retriever, System
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -38,12 +39,16 @@ STAGES: dict[str, type[Component]] = {
 }
 """Config group -> what its `_target_` must be, in the order in which data flows."""
 
-PARTS: dict[str, type[BaseModel]] = {**STAGES, "judge": Judge}
+PARTS: dict[str, type[BaseModel]] = {**STAGES, "system": System, "judge": Judge}
 """Config group -> what its `_target_` must be, for all groups that have one."""
 
-VARIABLES = (*STAGES, "records", "metrics", "judge")
+VARIABLES = (*STAGES, "system", "records", "metrics", "judge")
 """The config groups that describe the experiment: what may be swept, fingerprinted and compared. The others say where
 results go and how work is spread, and never change a number."""
+
+
+OF_STAGES = (*(name for name in STAGES if name != "dataset"), "records")
+"""The config groups that a system of one's own stands in place of."""
 
 
 class _Settings(BaseModel):
@@ -92,13 +97,15 @@ class Tracking(_Settings):
 
     folder: the folder for everything paribus writes: stage outputs, result folders, and the tracking data where `uri`
     is null; relative to the working directory. uri: an MLflow tracking URI; null = sqlite in `folder`. experiment: the
-    MLflow experiment. enabled: False = results stay in their folders and MLflow is not touched.
+    MLflow experiment. enabled: False = results stay in their folders and MLflow is not touched. traces: the first so
+    many questions of a run become MLflow traces; 0 = none.
     """
 
     enabled: bool = True
     folder: str = "mlruns"
     uri: str | None = None
     experiment: str = "paribus"
+    traces: int = Field(200, ge=0)
 
     @property
     def root(self) -> Path:
@@ -139,8 +146,12 @@ class Sweep(_Settings):
 
 
 class Experiment(_Settings):
-    """One experiment, validated: a component for each stage and the definitions that score it."""
+    """One experiment, validated: a component for each stage and the definitions that score it.
 
+    system: a system of one's own; None = the stages run.
+    """
+
+    system: System | None = None
     dataset: Dataset
     chunker: Chunker
     embedder: Embedder
@@ -152,6 +163,7 @@ class Experiment(_Settings):
     records: Records = Records()
     metrics: Metrics
     judge: Judge
+    diagnosis: Rules = Field(default_factory=default_rules)
     tracking: Tracking
     trial: Trial
     sweep: Sweep
@@ -165,10 +177,25 @@ class Experiment(_Settings):
             )
         return self
 
+    @model_validator(mode="after")
+    def _diagnosis_fits(self) -> Experiment:
+        try:
+            check_levers(self.diagnosis)
+            self.diagnosis.fits({scorer.key: scorer.direction for scorer in self.metrics.scorers()})
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+
+def components(built: Experiment) -> dict[str, Component]:
+    """The components that run, by config group, in the order in which data flows."""
+    names = STAGES if built.system is None else ("dataset", "system")
+    return {name: getattr(built, name) for name in names}
+
 
 def fingerprints(built: Experiment) -> dict[str, str]:
     """The fingerprint of every component. Raises MissingExtra where one needs a package that is not installed."""
-    return {name: getattr(built, name).fingerprint for name in STAGES}
+    return {name: component.fingerprint for name, component in components(built).items()}
 
 
 def asked_judge(built: Experiment) -> Judge | None:
@@ -226,8 +253,8 @@ def experiment(config: DictConfig | Mapping[str, Any]) -> Experiment:
     faults: list[str] = []
     for name, value in plain.items():
         kind = PARTS.get(name)
-        if kind is None:
-            parts[name] = value
+        if kind is None or (name == "system" and not value):  # system=stages is an empty mapping
+            parts[name] = value or None if name == "system" else value
             continue
         try:
             if not isinstance(value, Mapping):
@@ -240,12 +267,14 @@ def experiment(config: DictConfig | Mapping[str, Any]) -> Experiment:
             parts[name] = None
     broken = {name for name in PARTS if name in parts and parts[name] is None}
     try:
-        return Experiment(**parts)
+        built = Experiment(**parts)
     except ValidationError as error:
         for fault in error.errors():
             if not (fault["loc"] and fault["loc"][0] in broken):
                 faults.append(explain(fault, "", _known(fault["loc"])))
-    raise ConfigError("\n".join(faults))
+    if faults:
+        raise ConfigError("\n".join(faults))
+    return built
 
 
 def _known(loc: tuple[Any, ...]) -> tuple[str, ...]:
@@ -256,6 +285,8 @@ def _known(loc: tuple[Any, ...]) -> tuple[str, ...]:
         "trial": Trial,
         "sweep": Sweep,
     }
+    if loc and loc[0] == "diagnosis" and len(loc) > 1:
+        return known_at(loc)
     owner = models.get(str(loc[0]), Experiment) if len(loc) > 1 else Experiment
     return tuple(owner.model_fields)
 
@@ -293,7 +324,13 @@ def known_keys() -> dict[str, list[str]]:
 
 def experiment_fingerprint(plain: Mapping[str, Any]) -> str:
     """Hash of the part of a resolved configuration that describes the experiment."""
-    return fingerprint({name: plain.get(name) for name in VARIABLES})
+    return fingerprint({name: plain.get(name) for name in VARIABLES if name in plain or name != "system"})
+
+
+def used(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a composed configuration, or of the choices in its groups, a run uses: with a system of one's own nothing
+    of the stages, whose settings would only look as if they had an effect."""
+    return {name: value for name, value in plain.items() if not (plain.get("system") and name in OF_STAGES)}
 
 
 def flatten(value: Any, prefix: str = "") -> dict[str, Any]:

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from adapters.base import Measure
     from runner.agreement import Figure
     from runner.align import Alignment, Report
+    from runner.compare import findings
     from runner.definitions import By
     from runner.drift import Frozen
     from runner.plan import Plan
     from runner.results import Mean, Usage
     from runner.run import Outcome
     from runner.spot_check import PutBack, Sample
-    from runner.stats import Difference
     from runner.sweep import Row, SweepResult
 
 WIDTH = 100
@@ -91,6 +91,8 @@ def show_sweep(result: SweepResult) -> None:
                 "seconds": result.seconds,
                 "notes": list(result.notes),
                 "rows": [_row_data(row) for row in result.rows],
+                "recommendation": _plain_data(result.recommendation),
+                "report": str(result.report) if result.report else None,
             }
         )
         return
@@ -105,7 +107,7 @@ def show_sweep(result: SweepResult) -> None:
     table = table_of("run", *headers, title=f"Sweep {result.name}")
     table.padding = (0, 0)  # five columns of differences and a run's name take 96 columns
     for row in result.rows:
-        table.add_row(short(_marked(row), RUN_COLUMN), *_cells(row, keys, lower))
+        table.add_row(short(_marked(row), RUN_COLUMN), *_cells(row, keys))
         if row.planned.variable is None:
             table.add_section()
     print_table(table)
@@ -113,13 +115,14 @@ def show_sweep(result: SweepResult) -> None:
     note(f"Questions counted: {counts}")
     if left := done[0].table[len(keys) :]:
         note(f"Not shown for lack of room: {', '.join(map(_header, left))}")
-    note("* the 95% paired bootstrap interval of the difference excludes 0, and six questions or more changed.")
-    note("  Without it: cannot be told from noise here.")
+    family = max((row.compared[key].family for row in result.rows for key in keys if key in row.compared), default=0)
+    note("* better or worse: the 95% paired bootstrap interval excludes 0, six questions or more changed, and the")
+    note(
+        f"  p-value is below 5% after Holm for the {family} comparisons in this table: the chance that one `*` or more is"
+    )
+    note("  chance is below 5%. Without it: cannot be told here.")
     if any(row.outcome and row.outcome.errors for row in result.rows):
         note("! questions without an answer; they count 0 where an answer or a ranking is scored")
-    shown = sum(key in row.differences for row in result.rows for key in keys)
-    if shown >= 20:
-        note(f"  Of {shown} differences, about {shown // 20} would carry the mark by chance alone.")
     for row in result.rows:
         means = row.outcome.means if row.outcome else {}
         for key in keys:
@@ -127,7 +130,13 @@ def show_sweep(result: SweepResult) -> None:
                 note(f"{row.planned.label}: {_header(key)} is over {_over(mine)}")
         if row.not_comparable:
             note(f"{row.planned.label}: no difference is shown: {row.not_comparable}")
+    if result.recommendation:
+        from runner.recommendation.terminal import show
+
+        show(result.recommendation)
     _footer(done, result.folder, result.ui)
+    if result.report:
+        note(f"Report: {result.report}")
 
 
 def show_definitions(found: Sequence[Measure], problems: Sequence[str], by: By) -> None:
@@ -370,21 +379,21 @@ def _marked(row: Row) -> str:
     return f"{row.planned.label} !{errors}" if errors else row.planned.label
 
 
-def _cells(row: Row, keys: Sequence[str], lower: Collection[str]) -> list[str]:
+def _cells(row: Row, keys: Sequence[str]) -> list[str]:
     if row.outcome is None:
         return ["FAILED", *[""] * (len(keys) - 1)]
-    return [_cell(row.outcome.means.get(key), row.differences.get(key), key in lower) for key in keys]
+    return [_cell(row.outcome.means.get(key), row.compared.get(key)) for key in keys]
 
 
-def _cell(mean: Mean | None, difference: Difference | None, lower_is_better: bool) -> str:
+def _cell(mean: Mean | None, compared: findings.Row | None) -> str:
     if mean is None or mean.value is None:
         return "–"
-    if difference is None:
+    if compared is None:
         return f"{mean.value:.3f}{' ' * 8}"
-    sign = f"{difference.delta:+.3f}" if difference.changed else "="
-    if not difference.beyond_noise:
+    sign = f"{compared.delta:+.3f}" if compared.changed else "="
+    colour = {"better": "green", "worse": "red"}.get(compared.word)
+    if colour is None:
         return f"{mean.value:.3f} {sign:>6} "
-    colour = "green" if (difference.delta > 0) != lower_is_better else "red"
     return f"{mean.value:.3f} [{colour}]{sign:>6}*[/{colour}]"
 
 
@@ -460,8 +469,13 @@ def _row_data(row: Row) -> dict[str, Any]:
         "error": row.error,
         "not_comparable": row.not_comparable,
         "outcome": _outcome_data(row.outcome) if row.outcome else None,
-        "differences": {key: asdict(value) for key, value in row.differences.items()},
+        "differences": {key: {**asdict(found), "changed": found.changed} for key, found in row.compared.items()},
     }
+
+
+def _plain_data(value: Any) -> Any:
+    """Findings as JSON holds them; paths are texts."""
+    return json.loads(json.dumps(asdict(value), default=str)) if value is not None else None
 
 
 def broken(text: str, width: int) -> str:

@@ -144,7 +144,8 @@ def guarded(text: str) -> str:
     return f"'{text}" if text.startswith(_ACTIVE) else text
 
 
-def _unguarded(text: str) -> str:
+def unguarded(text: str) -> str:
+    """What `guarded` made a cell of."""
     return text[1:] if text.startswith("'") and text[1:].startswith(_ACTIVE) else text
 
 
@@ -182,7 +183,7 @@ def _of_rows(path: Path, rows: csv.DictReader[str]) -> Iterator[Entry]:
     line = rows.line_num + 1  # of the table's text; a row ends where `line_num` says, and may have several lines
     for row in rows:
         began, line = line, rows.line_num + 1
-        cells = {name: _unguarded(row[name] or "") for name in COLUMNS}
+        cells = {name: unguarded(row[name] or "") for name in COLUMNS}
         claim, verdict = cells.pop("claim"), cells.pop("verdict").strip().lower()
         if not verdict:
             continue

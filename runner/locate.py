@@ -8,14 +8,15 @@ from pathlib import Path
 
 from runner.config import Tracking
 from runner.errors import DataError
-from runner.results import SUMMARY, StoredRun
+from runner.results import FILES, SUMMARY, StoredRun
 
 LATEST = "latest"
 BASELINE = "baseline"
 
 
 def located(name: str, settings: Tracking) -> Path:
-    """The result folder that `name` means: a path to one, `latest`, or the id or name of a tracked run.
+    """The result folder that `name` means: a path to one or to a file of its, `latest`, or the id or name of a tracked
+    run.
 
     The folder of a tracked run is where it was written, or, on another machine, a copy of its artifacts. Raises
     DataError where there is none, StoreError where tracking cannot be read.
@@ -23,6 +24,13 @@ def located(name: str, settings: Tracking) -> Path:
     folder = Path(name).expanduser()
     if (folder / SUMMARY).is_file():
         return folder
+    if folder.is_file():
+        if folder.name in FILES and (folder.parent / SUMMARY).is_file():
+            return folder.parent
+        told = (
+            f"there is no {SUMMARY} beside it" if folder.name in FILES else f"the files of one are {', '.join(FILES)}"
+        )
+        raise DataError(f"{name} is no file of a result folder: {told}")
     if name == LATEST:
         # A copy or a checkout changes the times of files, so the order is that of the runs' own, which are UTC.
         found = [(_started(file), file.parent) for file in (settings.root / "results").glob(f"*/*/{SUMMARY}")]
@@ -42,15 +50,34 @@ def located(name: str, settings: Tracking) -> Path:
 
 def baseline_of(run: StoredRun, settings: Tracking) -> Path:
     """The result folder of the baseline of the sweep that `run` belongs to; where its folder is gone, what was tracked
-    of it. Raises DataError where the run is no variant, StoreError where tracking cannot be read."""
-    trial = run.config.get("trial") or {}
-    if not trial.get("baseline"):
-        what = "is the baseline of its sweep" if trial.get("design") == "baseline" else "is no variant of a sweep"
-        raise DataError(f"{run.folder} {what}, so that `{BASELINE}` means nothing beside it; name a run")
-    folder = Path(trial["baseline"])
-    if not (folder / SUMMARY).is_file() and trial.get("baseline_run_id"):
-        return located(trial["baseline_run_id"], settings)
+    of it. Where the run is no variant, that of the run that was accepted last. Raises DataError where there is none,
+    StoreError where tracking cannot be read."""
+    if not run.trial.get("baseline"):
+        return _accepted_beside(run, settings)
+    folder = Path(run.trial["baseline"])
+    if not (folder / SUMMARY).is_file() and run.trial.get("baseline_run_id"):
+        return located(run.trial["baseline_run_id"], settings)
     return located(str(folder), settings)
+
+
+def _accepted_beside(run: StoredRun, settings: Tracking) -> Path:
+    what = "is the baseline of its sweep" if run.trial.get("design") == "baseline" else "is no variant of a sweep"
+    if not has_data(settings):
+        raise DataError(
+            f"{run.folder} {what}, and no run is tracked as accepted, so that `{BASELINE}` means nothing beside it; "
+            "name a run"
+        )
+    from runner.tracking import Tracker
+
+    try:
+        return Tracker(settings).accepted_results()
+    except DataError as error:
+        raise DataError(f"{run.folder} {what}, and {error}") from None
+
+
+def has_data(settings: Tracking) -> bool:
+    """Whether there is tracking data; looking must not make any."""
+    return settings.enabled and (settings.uri is not None or (settings.root / "mlflow.db").is_file())
 
 
 def _started(file: Path) -> datetime:

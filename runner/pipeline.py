@@ -16,6 +16,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from adapters.schema import Chunk, Dropped, Question, Ranked, Record, StageUsage, fingerprint
+from runner import whole_system
 from runner.config import Experiment
 from runner.dataset import Document, TestSet
 from runner.errors import ComponentError
@@ -89,7 +90,9 @@ def records(
 
     frozen: records of an earlier run by question id, from which everything before the prompt is taken as it is.
     """
-    system = System(experiment, test_set, store, progress)
+    if experiment.system is not None:
+        return whole_system.records(experiment.system, test_set, store, progress)
+    system = Stages(experiment, test_set, store, progress)
     if frozen is not None:
         return _generated_anew(system, [frozen[question.id] for question in test_set.questions])
     chunks = system.chunks.value()
@@ -118,7 +121,7 @@ def records(
     )
 
 
-def _generated_anew(system: System, stored: Sequence[Record]) -> tuple[Record, ...]:
+def _generated_anew(system: Stages, stored: Sequence[Record]) -> tuple[Record, ...]:
     """The records with new answers to their contexts."""
     answers = system.answers_to([_stored_context(record) for record in stored]).value()
     return tuple(
@@ -150,7 +153,7 @@ def _said(answer: Answered) -> dict[str, Any]:
     }
 
 
-class System:
+class Stages:
     """The graph of stage outputs of one experiment; building it computes nothing."""
 
     def __init__(self, experiment: Experiment, test_set: TestSet, store: StageStore, progress: Progress) -> None:

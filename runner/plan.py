@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters.schema import fingerprint
-from runner.config import VARIABLES, flatten
+from runner.config import OF_STAGES, VARIABLES, flatten, used
 from runner.errors import ConfigError, ParibusError
 
 
@@ -24,7 +24,8 @@ class Composed:
 
     def described(self) -> dict[str, Any]:
         """The part that describes the experiment, flat; 1.0 is 1."""
-        flat = flatten({name: self.config[name] for name in VARIABLES if name in self.config})
+        config = used(self.config)
+        flat = flatten({name: config[name] for name in VARIABLES if name in config})
         whole = {key for key, value in flat.items() if isinstance(value, float) and value.is_integer()}
         return {key: int(value) if key in whole else value for key, value in flat.items()}
 
@@ -110,6 +111,10 @@ def plan(
         raise ConfigError("\n".join(faults))
     baseline = PlannedRun(None, None, tuple(fixed), compose(fixed))
     check(baseline.composed)
+    if baseline.composed.config.get("system"):
+        for variable in variables:
+            if variable.name.split(".")[0] in OF_STAGES:
+                raise ConfigError(f"{variable.name} cannot be swept: with a system of your own the stages do not run")
     runs, left_out = [baseline], []
     seen = {fingerprint(baseline.composed.described()): "the baseline"}
     for variable in variables:
@@ -149,11 +154,15 @@ def other_differences(baseline: Composed, variant: Composed, variable: str) -> l
     differences = [
         f"{key}: {before.get(key, '(absent)')!r} -> {after.get(key, '(absent)')!r}"
         for key in sorted({*before, *after})
-        if before.get(key, absent) != after.get(key, absent) and key != variable and not key.startswith(f"{variable}.")
+        if before.get(key, absent) != after.get(key, absent)
+        and key != variable
+        and not key.startswith(f"{variable}.")
+        and not variable.startswith(f"{key}.")  # an empty mapping, which gets its first key
+        and not (variable == "system" and key.partition(".")[0] in OF_STAGES)  # they end where a system begins
     ]
     for group in sorted({*baseline.choices, *variant.choices}):
         mine, theirs = baseline.choices.get(group), variant.choices.get(group)
-        if mine != theirs and group != variable and group in VARIABLES:
+        if mine != theirs and group != variable and group in VARIABLES and group in used(variant.config):
             differences.append(f"choice of {group}: {mine} -> {theirs}")
     return differences
 

@@ -6,19 +6,24 @@ A result is a folder of plain files; tracking stores copies of them and never th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from io import BytesIO
+from itertools import islice
+from os import SEEK_END
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from adapters.schema import SCHEMA_VERSION, Definition, JudgeCard, Question, Record, Score, from_json, to_json
 from runner.errors import DataError
+from runner.stored import OF_LINES, Columns, Lines, StoredScores, columns_of, identity, parsed, refused
 
 if TYPE_CHECKING:
-    from runner.diagnosis.findings import Fault
-    from runner.drift import Drift
+    from runner.diagnosis.findings import Fault, FaultName
+    from runner.drift import Drift, Standing
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,8 @@ class RunResult:
     Definition.key; judge is None where no definition asks one; `calls` counts the stage outputs that were computed and
     reused; times are UTC with Z. drift: the judge on its frozen sample; None where it has none. stages: what the stages
     that ask a model cost in this run, by config group; what was read from the store was not asked. faults: what went
-    wrong, by question id; see runner.diagnosis.findings.Diagnosed."""
+    wrong, by question id; see runner.diagnosis.findings.Diagnosed. tracking: the MLflow run that has a copy
+    (experiment, run_id, parent_run_id, uri without credentials); None where tracking is off."""
 
     name: str
     config: Mapping[str, Any]
@@ -118,6 +124,7 @@ class RunResult:
     drift: Drift | None = None
     stages: Mapping[str, Usage] = field(default_factory=dict)
     faults: Mapping[str, tuple[Fault, ...]] = field(default_factory=dict)
+    tracking: Mapping[str, str | None] | None = None
 
     def by_definition(self) -> dict[str, dict[str, Score]]:
         """Scores by definition key, then by question id."""
@@ -147,6 +154,12 @@ class RunResult:
                 groups.setdefault(name, []).append(question.id)
         return groups
 
+    def fault_counts(self) -> dict[FaultName, int]:
+        """Questions by their first fault; those that no question has are left out."""
+        from runner.diagnosis.findings import counted
+
+        return counted(found[0].name for found in self.faults.values() if found)
+
     def summary(self) -> dict[str, Any]:
         """Everything but the records and the single scores, ready for JSON."""
         return {
@@ -163,6 +176,7 @@ class RunResult:
             "definitions": {key: definition.card() for key, definition in self.definitions.items()},
             "judge": asdict(self.judge) if self.judge else None,
             "drift": asdict(self.drift) if self.drift else None,
+            "faults": self.fault_counts(),
             "usage": {
                 "run": asdict(total) if (total := usage(self.scores)) else None,
                 "definitions": {key: asdict(used) for key, used in self.usage().items()},
@@ -170,6 +184,7 @@ class RunResult:
             },
             "environment": dict(self.environment),
             "calls": {kind: dict(counts) for kind, counts in self.calls.items()},
+            "tracking": dict(self.tracking) if self.tracking else None,
             "started": self.started,
             "seconds": self.seconds,
         }
@@ -184,6 +199,7 @@ SUMMARY, CONFIG, RECORDS, SCORES, SCORES_TABLE, QUESTIONS, TABLE = (
     "questions.jsonl",
     "per_question.csv",
 )
+FILES = (SUMMARY, CONFIG, RECORDS, SCORES, SCORES_TABLE, QUESTIONS, TABLE)
 """The files of a result folder."""
 RECORDING = "judge_replies.jsonl"
 """What a judge that costs money or minutes replied, written as it came; `judge=replay` answers from it."""
@@ -195,12 +211,13 @@ def write(result: RunResult, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     _write_text(folder / CONFIG, _yaml(result.config))
     _write_text(folder / RECORDS, _lines(result.records))
-    _write_text(folder / SCORES, _lines(result.scores))
-    _write_parquet(folder / SCORES_TABLE, result.scores)
+    scores = _lines(result.scores)
+    _write_text(folder / SCORES, scores)
+    write_parquet(folder / SCORES_TABLE, result.scores, identity([scores.encode("utf-8")]))
     _write_text(folder / QUESTIONS, _lines(result.questions))
     _write_table(folder / TABLE, result)
     _write_text(folder / SUMMARY, json.dumps(result.summary(), ensure_ascii=False, indent=1, allow_nan=False) + "\n")
-    return [folder / name for name in (SUMMARY, CONFIG, RECORDS, SCORES, SCORES_TABLE, QUESTIONS, TABLE)]
+    return [folder / name for name in FILES]
 
 
 def read_scores(path: Path) -> list[Score]:
@@ -211,7 +228,7 @@ def read_scores(path: Path) -> list[Score]:
 @dataclass(frozen=True)
 class StoredRun:
     """A result folder: its summary, its configuration, and records, questions and scores (by definition) by question
-    id."""
+    id. Of large files these are read when they are asked for, and then raise DataError where a line is broken."""
 
     folder: Path
     summary: Mapping[str, Any]
@@ -229,38 +246,116 @@ class StoredRun:
             for key, card in cards.items()
         }
 
+    @cached_property
+    def columns(self) -> Columns:
+        """The scores as arrays, without reading each line of a large file."""
+        return self.scores.columns if isinstance(self.scores, StoredScores) else columns_of(self.scores)
+
+    @cached_property
+    def slices(self) -> dict[str, list[str]]:
+        """Question ids by origin (`origin:synthetic`), by split (`split:held_out`) and by slice."""
+        groups: dict[str, list[str]] = {}
+        if isinstance(self.questions, Lines):
+            found = (
+                (each["id"], each.get("origin", "real"), each.get("split", "tune"), each.get("slices", ()))
+                for each in self.questions.fields()
+            )
+        else:
+            found = ((each.id, each.origin, each.split, each.slices) for each in self.questions.values())
+        for id, origin, split, slices in found:
+            for name in (f"origin:{origin}", f"split:{split}", *slices):
+                groups.setdefault(name, []).append(id)
+        return groups
+
+    @property
+    def trial(self) -> Mapping[str, Any]:
+        """The place of the run in its sweep (runner.config.Trial); empty where the configuration says nothing."""
+        found = self.config.get("trial")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def standing(self) -> Standing | None:
+        """Where the judge stood on its frozen sample; None where it has none, or it was not measured."""
+        from runner.drift import Drift
+
+        drift = self.summary.get("drift")
+        return from_json(Drift, json.dumps(drift)).standing if drift else None
+
     def judged(self) -> list[str]:
         """Keys of the definitions that ask a judge."""
         return [key for key, card in self.summary["definitions"].items() if card["calls"] != "0"]
 
 
-def read_run(folder: Path) -> StoredRun:
-    """Read a result folder. Raises DataError."""
-    import yaml
-    from pydantic import ValidationError
+SMALL = 4_000_000
+"""Bytes up to which a file is read as a whole, so that all that is wrong with it is told at once."""
 
-    missing = [name for name in (SUMMARY, QUESTIONS, RECORDS) if not (folder / name).is_file()]
+
+def read_run(folder: Path) -> StoredRun:
+    """Read a result folder; see StoredRun. Raises DataError."""
+    import yaml
+
+    missing = [name for name in (SUMMARY, QUESTIONS, RECORDS, SCORES, CONFIG) if not (folder / name).is_file()]
     if missing:
         raise DataError(f"{folder} is no result folder: it has no {' and no '.join(missing)}")
-
-    def rows(kind: type[Any], name: str) -> list[Any]:
-        return [from_json(kind, line) for line in (folder / name).read_text(encoding="utf-8").split("\n") if line]
-
-    scores: dict[str, dict[str, Score]] = {}
+    summary = _mapping(folder / SUMMARY, json.loads)
+    config = _mapping(folder / CONFIG, yaml.safe_load)
     try:
-        for score in read_scores(folder / SCORES):
-            scores.setdefault(score.definition, {})[score.question_id] = score
         return StoredRun(
             folder=folder,
-            summary=json.loads((folder / SUMMARY).read_text(encoding="utf-8")),
-            config=yaml.safe_load((folder / CONFIG).read_text(encoding="utf-8")),
-            questions={question.id: question for question in rows(Question, QUESTIONS)},
-            records={record.question_id: record for record in rows(Record, RECORDS)},
-            scores=scores,
+            summary=summary,
+            config=config,
+            questions=_by_id(folder / QUESTIONS, Question, "id"),
+            records=_by_id(folder / RECORDS, Record, "question_id"),
+            scores=_scores(folder),
         )
-    except (OSError, ValidationError, ValueError, yaml.YAMLError) as error:
-        said = " ".join(str(error).partition("For further information")[0].split())
-        raise DataError(f"the result folder {folder} cannot be read: {said[:300]}. Make the run again") from error
+    except OSError as error:
+        raise DataError(f"the result folder {folder} cannot be read: {error}. Make the run again") from error
+
+
+def _mapping(path: Path, load: Callable[[str], Any]) -> dict[str, Any]:
+    from yaml import YAMLError
+
+    try:
+        found = load(path.read_text(encoding="utf-8"))
+        if not isinstance(found, dict):
+            raise ValueError("it holds no mapping")
+        return found
+    except (OSError, ValueError, RecursionError, YAMLError) as error:
+        said = " ".join(str(error).split())
+        raise DataError(
+            f"the result folder {path.parent} cannot be read: {path.name}: {said[:300]}. Make the run again"
+        ) from error
+
+
+def _by_id(path: Path, kind: type[T], field: str) -> Mapping[str, T]:
+    lines = Lines(path, kind, field)
+    return lines if _large(path) else dict(lines)
+
+
+def _scores(folder: Path) -> Mapping[str, Mapping[str, Score]]:
+    path = folder / SCORES
+    if _large(path):
+        return StoredScores(path, folder / SCORES_TABLE)
+    scores: dict[str, dict[str, Score]] = {}
+    start = 0
+    for line in BytesIO(path.read_bytes()):
+        if line != b"\n":
+            score = parsed(Score, line, path, start)
+            if scores.setdefault(score.definition, {}).setdefault(score.question_id, score) is not score:
+                raise refused(path, start, f"{score.definition} on {score.question_id!r} stands twice")
+        start += len(line)
+    return scores
+
+
+def _large(path: Path) -> bool:
+    """Whether a file is read piece by piece. Raises DataError where the end of its last line is missing."""
+    with path.open("rb") as file:
+        size = file.seek(0, SEEK_END)
+        file.seek(max(0, size - 3))
+        if size and not file.read().rstrip().endswith(b"}"):
+            told = f"{path.name} was cut off: its last line has no end"
+            raise DataError(f"the result folder {path.parent} cannot be read: {told}. Make the run again")
+    return size > SMALL
 
 
 def _yaml(config: Mapping[str, Any]) -> str:
@@ -277,8 +372,13 @@ def _write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _write_parquet(path: Path, scores: Sequence[Score]) -> None:
-    """The rows of scores.jsonl with the same columns; `judge.settings`, which has no fixed shape, is JSON text."""
+ROWS = 50_000
+"""Scores that are written at once."""
+
+
+def write_parquet(path: Path, scores: Iterable[Score], lines: str) -> None:
+    """The rows of scores.jsonl with the same columns; `judge.settings`, which has no fixed shape, is JSON text. lines:
+    the identity of that file, by which a reader knows that the table belongs to it."""
     import pyarrow
     from pyarrow import json as pyarrow_json
     from pyarrow import parquet
@@ -308,23 +408,23 @@ def _write_parquet(path: Path, scores: Sequence[Score]) -> None:
             ("flaky", pyarrow.bool_()),
         ]
     )
-    rows = [asdict(score) for score in scores]
-    for row in rows:
-        if row["judge"]:
-            row["judge"]["settings"] = json.dumps(row["judge"]["settings"], ensure_ascii=False, sort_keys=True)
-    # Not Table.from_pylist: it imports pandas, for two seconds, to ask whether a value is one of its own.
-    lines = "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows).encode()
-    if not lines:
-        parquet.write_table(schema.empty_table(), path)
-        return
     explicit = pyarrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
-    table = pyarrow_json.read_json(BytesIO(lines), pyarrow_json.ReadOptions(block_size=len(lines)), explicit)
-    parquet.write_table(table, path)
+    remaining = iter(scores)
+    with parquet.ParquetWriter(path, schema.with_metadata({OF_LINES: lines})) as file:
+        while rows := [asdict(score) for score in islice(remaining, ROWS)]:
+            for row in rows:
+                if row["judge"]:
+                    row["judge"]["settings"] = json.dumps(row["judge"]["settings"], ensure_ascii=False, sort_keys=True)
+            # Not Table.from_pylist: it imports pandas, for two seconds, to ask whether a value is one of its own.
+            text = "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows).encode()
+            table = pyarrow_json.read_json(BytesIO(text), pyarrow_json.ReadOptions(block_size=len(text)), explicit)
+            file.write_table(table)
 
 
 def _write_table(path: Path, result: RunResult) -> None:
-    """One row a question: what a person reads beside the means. An empty cell is a score without a value. Judgements of
-    several samples have their spread, and whether they are flaky, in columns of their own."""
+    """One row a question: what a person reads beside the means. An empty cell is a score without a value, or a question
+    in which no fault was found; `fault` is the first one. Judgements of several samples have their spread, and whether
+    they are flaky, in columns of their own."""
     import csv
 
     from runner.human_labels import guarded
@@ -336,10 +436,14 @@ def _write_table(path: Path, result: RunResult) -> None:
         sampled = [key for key in scores if any(score.samples > 1 for score in scores[key].values())]
         more = [f"{key} {what}" for key in sampled for what in ("spread", "flaky")]
         rows.writerow(
-            ["id", "question", "slices", "answerable", "answer", "reference_answer", "refused", *scores, *more]
+            [
+                *("id", "question", "slices", "answerable", "answer", "reference_answer", "refused"),
+                *("fault", "evidence", *scores, *more),
+            ]
         )
         for question in result.questions:
             record = records[question.id]
+            fault = next(iter(result.faults.get(question.id, ())), None)
             texts = (question.id, question.text, " ".join(question.slices), record.answer, question.reference_answer)
             id, text, slices, answer, reference = (guarded(each) if each else each for each in texts)
             rows.writerow(
@@ -351,6 +455,8 @@ def _write_table(path: Path, result: RunResult) -> None:
                     answer,
                     reference,
                     record.refused,
+                    fault.name if fault else None,
+                    guarded(fault.evidence) if fault else None,
                     *(scores[key][question.id].value for key in scores),
                     *(cell for key in sampled for cell in _sampled(scores[key][question.id])),
                 ]

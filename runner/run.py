@@ -17,11 +17,24 @@ from typing import TYPE_CHECKING, Any
 from adapters.client import Asking, Used
 from adapters.recording import RecordingError
 from runner import __version__, console, pipeline, results
-from runner.component import Component
-from runner.config import STAGES, Experiment, asked_judge, experiment, experiment_fingerprint, redacted, resolve
+from runner.config import (
+    Experiment,
+    asked_judge,
+    components,
+    experiment,
+    experiment_fingerprint,
+    fingerprints,
+    redacted,
+    resolve,
+    used,
+)
+from runner.diagnosis.diagnose import faults_by_question
+from runner.diagnosis.wording import in_short
 from runner.drift import Drift, graded_again
 from runner.errors import ComponentError
 from runner.frozen import stored_records
+from runner.phrases import cut, plain
+from runner.placed import is_placed
 from runner.progress import Progress
 from runner.record import recording_file, replay
 from runner.results import Mean, RunResult, Usage, usage
@@ -32,7 +45,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from adapters.judge import Judge
-    from adapters.schema import Record
+    from adapters.schema import Chunk, Record
     from runner.dataset import TestSet
 
 
@@ -79,16 +92,19 @@ def run(
     whether there is one. Raises ParibusError for what a person can mend; the tracked run is then FAILED with the
     reason.
     """
-    plain = resolve(config)
-    built = experiment(plain)
+    composed = resolve(config)
+    built = experiment(composed)
+    plain = used(composed)
+    choices = {group: choice for group, choice in choices.items() if group in plain or group not in composed}
+    fingerprints(built)
     judge = asked_judge(built)
     test_set = built.dataset.load()
     frozen = stored_records(built.records, test_set, plain)
 
     recording = folder / results.RECORDING if record_to is None else recording_file(judge, record_to, folder)
 
-    def measure() -> RunResult:
-        return _measure(built, plain, choices, test_set, judge, folder, recording, frozen)
+    def measure(tracking: Mapping[str, str | None] | None = None) -> RunResult:
+        return _measure(built, plain, choices, test_set, judge, folder, recording, frozen, tracking)
 
     def whole(result: RunResult) -> RunResult:
         _whole(result, judge, folder)
@@ -104,7 +120,7 @@ def run(
     if built.trial.sweep is None:
         tracker.close_stale()
     with tracker.run(_name(built), built.trial, {"paribus.results": str(folder)}) as handle:
-        result = measure()
+        result = measure(handle.place)
         baseline = tracker.load_baseline(built.trial.baseline_run_id) if built.trial.baseline_run_id else None
         handle.log(result, folder, baseline)
         whole(result)
@@ -142,6 +158,7 @@ def _measure(
     folder: Path,
     recording: Path,
     frozen: Mapping[str, Record] | None,
+    tracking: Mapping[str, str | None] | None,
 ) -> RunResult:
     began, started = perf_counter(), datetime.now(UTC)
     store = StageStore(built.tracking.root / "store")
@@ -173,6 +190,8 @@ def _measure(
         judge=judge.card if judge else None,
         drift=drift,
         stages={name: _came_to(part) for name, part in asking.items() if _came_to(part).calls},
+        faults=faults_by_question(test_set.questions, records, scores, built.diagnosis),
+        tracking=tracking,
     )
     results.write(result, folder)
     return result
@@ -211,8 +230,22 @@ def _outcome(built: Experiment, result: RunResult, folder: Path, run_id: str | N
         computed=result.calls["computed"],
         reused=result.calls["reused"],
         seconds=result.seconds,
-        notes=(*_notes(result), *_unkept(asking), *(_judge_notes(built, result) if result.judge else ())),
+        notes=(
+            *_notes(result),
+            *_faults(built, result),
+            *_unkept(asking),
+            *(_judge_notes(built, result) if result.judge else ()),
+        ),
     )
+
+
+def _faults(built: Experiment, result: RunResult) -> list[str]:
+    """What is wrong with the questions, in one note. The report of a sweep has those of its variants."""
+    counts = result.fault_counts()
+    if not counts or built.trial.design == "variant":
+        return []
+    more = "; `paribus diagnose latest` says more" if built.trial.design == "single" else ""
+    return [f"faults: {in_short(counts)}{more}"]
 
 
 def _notes(result: RunResult) -> list[str]:
@@ -240,12 +273,23 @@ def _notes(result: RunResult) -> list[str]:
         notes.append(
             f"questions with fewer chunks than asked: {len(short)} (asked {short[0].asked_k}, fewest got {got})"
         )
+    if lost := [
+        chunk for record in result.records for chunk in (*record.context, *_ranked(record)) if not is_placed(chunk)
+    ]:
+        notes.append(
+            f"passages of the system that stand in no document of the test set: {len(set(lost))}; labels count them "
+            f"as not relevant. The first: {cut(plain(lost[0].text), 80)!r}"
+        )
     return notes
+
+
+def _ranked(record: Record) -> list[Chunk]:
+    return [ranked.chunk for ranked in record.reranked]
 
 
 def _asking(built: Experiment) -> dict[str, Asking]:
     """The stages that ask a model, by config group."""
-    return {name: part for name in STAGES if isinstance(part := getattr(built, name), Asking)}
+    return {name: part for name, part in components(built).items() if isinstance(part, Asking)}
 
 
 def _came_to(part: Asking) -> Usage:
@@ -260,7 +304,7 @@ def _unkept(asking: Mapping[str, Asking]) -> list[str]:
 
 
 def _judge_notes(built: Experiment, result: RunResult) -> list[str]:
-    model = getattr(built.generator, "model", None)
+    model = getattr(components(built).get("generator"), "model", None)
     notes = warnings(built.judge, built.metrics.scorers(), model if isinstance(model, str) else None)
     for key, failed in failures(result.scores).items():
         of = len(result.questions)
@@ -280,7 +324,7 @@ def _judge_notes(built: Experiment, result: RunResult) -> list[str]:
 def environment(built: Experiment) -> dict[str, Any]:
     """What the numbers hang on besides the configuration: versions of paribus, Python and the packages in use, and the
     git commit of the working directory."""
-    packages = {package for name in STAGES for package in _component(built, name).packages}
+    packages = {package for component in components(built).values() for package in component.packages}
     return {
         "paribus": __version__,
         "python": platform.python_version(),
@@ -288,12 +332,6 @@ def environment(built: Experiment) -> dict[str, Any]:
         "packages": {package: version(package) for package in sorted(packages)},
         **git_state(Path.cwd()),
     }
-
-
-def _component(built: Experiment, name: str) -> Component:
-    component = getattr(built, name)
-    assert isinstance(component, Component)
-    return component
 
 
 @lru_cache(maxsize=4)

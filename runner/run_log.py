@@ -11,8 +11,9 @@ import io
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,14 @@ prefixes."""
 STANDING = "paribus.drift.standing"
 """The tag with runner.drift.Standing."""
 
-PREFIXES = ("n", "failed", "not_applicable", "baseline", "delta", "choice", "runs", "drift", "flaky", "usage")
+PREFIXES = (
+    *("n", "failed", "not_applicable", "baseline", "delta", "choice", "runs", "drift", "flaky", "usage", "faults"),
+    *("by", "baseline_by"),
+)
 """First parts of the names that tracking makes itself; no definition key maps to a name that begins with one."""
+
+TABLE = "paribus.table"
+"""The tag with the definition keys of the table, as JSON."""
 
 _ESCAPE = re.compile(r"_at_|_x([0-9a-f]*)_")
 # ':' is legal too, but not on Windows. Names may become paths: no empty part, and no part that begins with a dot.
@@ -65,6 +72,13 @@ def definition_key(name: str) -> str:
     return _ESCAPE.sub(lambda m: "@" if m[0] == "_at_" else chr(int(m[1], 16)) if m[1] else "", name)
 
 
+def assessment_name(key: str) -> str:
+    """The name of a definition key among the assessments of a trace: `ragas/faithfulness` -> `ragas:faithfulness`,
+    because MLflow's pages show only what stands after a slash. The key itself is in the metadata."""
+    name = storable(key).replace("/", ":")
+    return name if len(name) < NAME_LIMIT else metric_name(key).replace("/", ":")
+
+
 def safe_artifact_name(id: str) -> str:
     """A file name for any id, escaped as in `metric_name` but ASCII and without separators. `definition_key` reads it
     back. Names that differ in case only are two names here and one file on a file system that ignores case.
@@ -89,12 +103,14 @@ class BaselineView:
 
 @dataclass
 class RunLog:
-    """What is to be sent to one run: finite metrics, params and tags within the limits, texts by file name."""
+    """What is to be sent to one run: finite metrics, params and tags within the limits, texts by file name. series:
+    metrics with several values, each at a step."""
 
     metrics: dict[str, float] = field(default_factory=dict)
     params: dict[str, str] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
+    series: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
 
     def param(self, key: str, value: Any) -> None:
         """Strings as they are, all else as JSON, which is how Hydra overrides are typed."""
@@ -131,6 +147,7 @@ def described(result: RunResult, folder: Path) -> RunLog:
         if value is not None:
             log.tag(metric_name(key), value if isinstance(value, str) else json.dumps(value, default=str))
     log.tag("paribus.config_fingerprint", result.config_fingerprint)
+    log.tag(TABLE, json.dumps(shown(result), ensure_ascii=False))
     log.tag("paribus.results", str(folder))
     if unanswered := sum(record.error is not None for record in result.records):
         log.metrics["runs/questions_without_answer"] = float(unanswered)
@@ -152,9 +169,77 @@ def described(result: RunResult, folder: Path) -> RunLog:
     for key, scores in result.by_definition().items():
         if any(score.samples > 1 for score in scores.values()):
             log.metrics[f"flaky/{metric_name(key)}"] = float(sum(score.flaky for score in scores.values()))
+    log.metrics |= {f"faults/{fault}": float(count) for fault, count in result.fault_counts().items()}
     if result.drift:
         _describe_drift(log, result.drift)
     return log
+
+
+def shown(result: RunResult) -> list[str]:
+    """The definition keys that a person asked to see: those of metrics.table, else the first five."""
+    chosen = (result.config.get("metrics") or {}).get("table")
+    return list(chosen or list(result.definitions)[:5])
+
+
+@dataclass(frozen=True)
+class Series:
+    """The mean of one definition over one variable: points of (value, mean), the baseline's own among them.
+
+    level: the baseline's mean, None where it has none. factor: by what values were multiplied, because MLflow's steps
+    are whole numbers; 1 for whole ones.
+    """
+
+    variable: str
+    definition: str
+    factor: int
+    points: tuple[tuple[int, float], ...]
+    level: float | None
+
+    @property
+    def name(self) -> str:
+        """Its metric: `by/chunker.size/labels/recall`, with the factor where there is one."""
+        times = f" x {self.factor}" if self.factor > 1 else ""
+        return f"by/{metric_name(self.variable)}{times}/{metric_name(self.definition)}"
+
+    @property
+    def level_name(self) -> str:
+        """The metric that draws the baseline as a level beside it."""
+        return f"baseline_{self.name}"
+
+
+def numeric_series(table: Rows) -> list[Series]:
+    """A series for each definition and each variable whose values, the baseline's too, are all numbers.
+
+    table: rows of the sweep table. Values that need more than six decimals make no series.
+    """
+    level = {row["definition"]: row["mean"] for row in table if row["variable"] is None and "definition" in row}
+    found = []
+    for variable in dict.fromkeys(row["variable"] for row in table if row["variable"] is not None):
+        rows = [row for row in table if row["variable"] == variable]
+        factor = _whole_by({str(row[which]) for row in rows for which in ("value", "baseline_value")})
+        if factor is None:
+            continue
+        start = round(Decimal(str(rows[0]["baseline_value"])) * factor)
+        for key in dict.fromkeys(row["definition"] for row in rows if "definition" in row):
+            means = [(row["value"], row["mean"]) for row in rows if row.get("definition") == key]
+            points = {round(Decimal(str(value)) * factor): mean for value, mean in means if mean is not None}
+            if level.get(key) is not None:
+                points[start] = level[key]
+            if points:
+                found.append(Series(variable, key, factor, tuple(sorted(points.items())), level.get(key)))
+    return found
+
+
+def _whole_by(values: Iterable[str]) -> int | None:
+    """The power of ten that makes all of them whole numbers; None where one is no number, or has too many decimals."""
+    try:
+        numbers = [Decimal(value) for value in values]
+    except InvalidOperation:
+        return None
+    if not all(number.is_finite() and abs(number) < 10**9 for number in numbers):
+        return None
+    factors = (10**power for power in range(7))
+    return next((factor for factor in factors if all(number * factor % 1 == 0 for number in numbers)), None)
 
 
 def _describe_drift(log: RunLog, drift: Drift) -> None:

@@ -14,6 +14,7 @@ from pydantic import PositiveInt
 
 from adapters.schema import Chunk, Dropped, Ranked
 from runner.component import Component
+from runner.errors import ConfigError
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -154,3 +155,55 @@ class Generator(Component, ABC):
     @abstractmethod
     def generate(self, request: Request) -> Answer:
         """The answer. Raises ComponentError when there is none; that question then fails, the others go on."""
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A passage as a system hands it over. doc_id, start: where it stands in which document, in code points; None = it
+    is looked for. score: higher is better; None = the order is all there is."""
+
+    text: str
+    doc_id: str | None = None
+    start: int | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True)
+class SystemReply:
+    """What a whole system gave back. retrieved: its ranking, best first. context: what reached its prompt, in order;
+    None = all that it retrieved. citations: positions in the context, from 0. refused: None = told by the answer.
+    tokens are None where nothing counted them."""
+
+    answer: str
+    retrieved: tuple[Passage, ...] = ()
+    context: tuple[Passage, ...] | None = None
+    citations: tuple[int, ...] = ()
+    refused: bool | None = None
+    prompt: str | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+
+
+class System(Component, ABC):
+    """A RAG system of one's own, in place of all stages."""
+
+    k: PositiveInt | None = None
+    """How many passages it is asked for; None = it is not told, and all that come back count."""
+    concurrency: PositiveInt = 1
+    """How many questions may be under way at once (threads)."""
+    version: str | None = None
+    """What the owner calls this state of the system. Answers are stored and read again; another version asks anew."""
+
+    incidental: ClassVar[frozenset[str]] = frozenset({"concurrency"})
+
+    def told(self, name: str) -> str:
+        """The text of a field that has no default. Raises ConfigError where it is null."""
+        value: str | None = getattr(self, name)
+        if value is None:
+            raise ConfigError(f"system.{name} is missing; it has no default: system.{name}=…")
+        return value
+
+    @abstractmethod
+    def answer(self, id: str, question: str) -> SystemReply:
+        """The answer to the question with this id. Raises ComponentError when there is none; that question then fails,
+        the others go on."""

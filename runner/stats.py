@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-
-from runner.results import SCORES, read_scores
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -16,10 +14,18 @@ if TYPE_CHECKING:
 RESAMPLES = 2_000
 SEED = 20_240_229
 LEVEL = 0.95
-MANY = 1_000
-"""Values from which on a bootstrap of few distinct ones counts them in place of drawing each."""
-NORMAL = 20_000
-"""Values of many distinct ones from which on the mean is normal as far as RESAMPLES draws could tell."""
+MANY, FEW = 1_000, 100
+"""Values from which on a bootstrap counts up to FEW distinct ones in place of drawing each, and of more takes the
+quantiles from the moments."""
+SMALL = 0.1
+"""Skewness and kurtosis of the resampled mean up to which its quantiles may be taken from its moments: what is left out
+is below a hundredth of its standard deviation, and RESAMPLES draws miss by six."""
+Z = 1.959964
+"""The 97.5% quantile of the normal distribution."""
+KEPT = 200
+"""Values up to which the draws are kept for the next ones; 32 sizes of them take 100 MB at most."""
+SAME = 1e-12
+"""Values closer than this are equal: they differ by the order of additions."""
 FEWEST_CHANGED = 6
 """With five changed questions, all in one direction, an exact sign test still has p = 2 / 2**5 = 0.0625; a bootstrap
 interval over so few is far too short."""
@@ -45,59 +51,62 @@ class Difference:
         twenty cases."""
         if self.low is None or self.high is None or self.changed < FEWEST_CHANGED:
             return False
-        return self.low > 0 or self.high < 0
+        return self.low > SAME or self.high < -SAME
 
 
-Values = Mapping[str, Mapping[str, float]]
-"""Values by definition key, then by question id; scores without a value are absent."""
-
-
-def values(folder: Path) -> Values:
-    """The values of a result folder."""
-    found: dict[str, dict[str, float]] = {}
-    for score in read_scores(folder / SCORES):
-        if score.value is not None:
-            found.setdefault(score.definition, {})[score.question_id] = score.value
-    return found
-
-
-def paired_differences(baseline: Values, candidate: Values, definitions: Sequence[str]) -> dict[str, Difference]:
-    """The difference of each definition (by key) between two runs; those without a common question are absent."""
-    found = {}
-    for key in definitions:
-        before, after = baseline.get(key, {}), candidate.get(key, {})
-        differences = [after[question] - before[question] for question in before if question in after]
-        if differences:
-            found[key] = difference(differences)
-    return found
-
-
-def difference(differences: Sequence[float]) -> Difference:
+def difference(differences: Sequence[float] | NDArray[Any]) -> Difference:
     """The mean of paired differences with its bootstrap interval (Efron & Tibshirani 1993, ch. 13: percentile method).
 
-    The random numbers are fixed by SEED, so the same differences give the same interval. With NORMAL values of many
-    distinct ones it is the normal interval, which the percentiles come to.
+    The random numbers are fixed by SEED, so the same differences give the same interval. With MANY values of more than
+    FEW distinct ones it is what the percentiles come to with endless draws, from the first four moments (Cornish &
+    Fisher 1938), where these are small.
     """
     import numpy as np
 
     paired = np.asarray(differences, dtype=np.float64)
-    changed = int(np.count_nonzero(np.abs(paired) > 1e-12))
+    changed = int(np.count_nonzero(np.abs(paired) > SAME))
     if len(paired) < 2:
         return Difference(float(paired.mean()), None, None, len(paired), changed)
-    generator = np.random.default_rng(SEED)
     distinct, counts = np.unique(paired, return_counts=True)
+    if len(paired) >= MANY and len(distinct) > FEW and (expanded := _expanded(paired)):
+        return Difference(float(paired.mean()), *expanded, len(paired), changed)
+    generator = np.random.default_rng(SEED)
     if len(paired) >= MANY and len(distinct) <= len(paired) // 10:
         # How often each distinct value is drawn is multinomial: the same distribution of means, without the draws.
         drawn = generator.multinomial(len(paired), counts / len(paired), size=RESAMPLES)
         means = drawn @ distinct / len(paired)
-    elif len(paired) >= NORMAL:
-        mean, reach = float(paired.mean()), 1.959964 * float(paired.std()) / len(paired) ** 0.5
-        return Difference(mean, mean - reach, mean + reach, len(paired), changed)
+    elif len(paired) <= KEPT:
+        means = _draws(len(paired)) @ paired / len(paired)
     else:
         means = _resampled_means(paired, generator)
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
     return Difference(float(paired.mean()), float(low), float(high), len(paired), changed)
+
+
+def _expanded(paired: NDArray[Any]) -> tuple[float, float] | None:
+    """The 2.5% and 97.5% quantiles of the resampled mean from its moments; None where they are not small."""
+    mean, spread = float(paired.mean()), float(paired.std())
+    standard = (paired - mean) / spread
+    skewness = float((standard**3).mean()) / len(paired) ** 0.5
+    kurtosis = (float((standard**4).mean()) - 3.0) / len(paired)
+    if max(abs(skewness), abs(kurtosis)) > SMALL:
+        return None
+    shift = skewness * (Z**2 - 1) / 6
+    reach = Z + kurtosis * (Z**3 - 3 * Z) / 24 - skewness**2 * (2 * Z**3 - 5 * Z) / 36
+    error = spread / len(paired) ** 0.5
+    return mean + error * (shift - reach), mean + error * (shift + reach)
+
+
+@lru_cache(maxsize=32)
+def _draws(size: int) -> NDArray[Any]:
+    """How often each of `size` values is in each resample: (RESAMPLES, size). The seed is fixed, so these are the same
+    for all definitions and slices with as many values."""
+    import numpy as np
+
+    drawn = np.random.default_rng(SEED).integers(0, size, size=(RESAMPLES, size))
+    places = drawn + size * np.arange(RESAMPLES)[:, None]
+    return np.bincount(places.ravel(), minlength=RESAMPLES * size).reshape(RESAMPLES, size).astype(np.float64)
 
 
 def _resampled_means(paired: NDArray[Any], generator: Generator) -> NDArray[Any]:

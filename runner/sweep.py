@@ -10,18 +10,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from runner import sweep_folder, yaml_folders
 from runner.config import Tracking, asked_judge, experiment, fingerprints
-from runner.drift import Standing, moved_between
 from runner.errors import ParibusError, StoreError
 from runner.plan import Composed, Plan, PlannedRun, Variable, plan
+from runner.recommendation.findings import Recommendation
+from runner.recommendation.recommend import recommend
 from runner.run import Outcome
-from runner.stats import Difference, Values, paired_differences, values
+from runner.sweep_folder import StoredRow, StoredSweep, not_comparable, read_or_why
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
+    from runner.compare import findings
+    from runner.diagnosis.findings import Diagnosis
+
+T = TypeVar("T")
 Compose = Callable[[Sequence[str]], Composed]
 Job = tuple[Sequence[str], Mapping[str, str]]
 """Overrides of a run, and the keys of `trial` to set for it."""
@@ -31,21 +37,22 @@ Launch = Callable[[Sequence[Job], int], Sequence[Outcome | Exception]]
 
 @dataclass(frozen=True)
 class Row:
-    """One run of a finished sweep: its outcome or the reason why there is none, and its differences to the baseline by
+    """One run of a finished sweep: its outcome or the reason why there is none, and its comparison with the baseline by
     definition key (empty for the baseline and where nothing may be subtracted; not_comparable says why)."""
 
     planned: PlannedRun
     outcome: Outcome | None
     error: str | None
-    differences: Mapping[str, Difference]
+    compared: Mapping[str, findings.Row]
     not_comparable: str | None = None
 
 
 @dataclass(frozen=True)
 class SweepResult:
     """All rows, the baseline first. folder holds the result folders. parent_run_id, and ui (the command that opens the
-    tracking UI), are None where tracking is off. notes are sentences for the person who started it;
-    untracked says why the table is not in the tracking data."""
+    tracking UI), are None where tracking is off. recommendation: None where nothing was compared; report: the folder of
+    its report, None where there is none. notes are sentences for the person who started it; untracked says why the
+    table is not in the tracking data."""
 
     name: str
     folder: Path
@@ -53,6 +60,8 @@ class SweepResult:
     parent_run_id: str | None
     ui: str | None
     seconds: float
+    recommendation: Recommendation | None = None
+    report: Path | None = None
     notes: tuple[str, ...] = ()
     untracked: str | None = None
 
@@ -105,10 +114,10 @@ class Sweep:
         with tracker.sweep(f"sweep {self.name}", {"paribus.sweep": self.name}, planned.table()) as parent:
             result = self._execute(planned, parent.run_id)
             try:
-                parent.log(sweep_table(result), failed=len(result.failed))
+                parent.log(sweep_table(result), failed=len(result.failed), report=result.report)
             except StoreError as error:  # the table is shown first: nothing that was measured may be lost to this
                 result = replace(result, untracked=str(error))
-        return replace(result, ui=ui_command(settings), notes=notes)
+        return replace(result, ui=ui_command(settings), notes=(*notes, *result.notes))
 
     def _execute(self, planned: Plan, parent: str | None = None) -> SweepResult:
         baseline = self._launch([planned.baseline], 0, parent, None)[0]
@@ -118,16 +127,40 @@ class Sweep:
             rows += [Row(variant, None, skipped, {}) for variant in planned.variants]
         elif planned.variants:
             rows += self._launch(planned.variants, 1, parent, baseline.outcome)
-        return SweepResult(self.name, self.folder, tuple(rows), parent, None, 0.0)
+        return self._concluded(SweepResult(self.name, self.folder, tuple(rows), parent, None, 0.0))
 
     def _launch(
         self, runs: Sequence[PlannedRun], first: int, parent: str | None, baseline: Outcome | None
     ) -> list[Row]:
         jobs = [(planned.overrides, self._trial(planned, parent, baseline)) for planned in runs]
-        before = values(baseline.folder) if baseline else {}
-        return [
-            _row(planned, end, baseline, before) for planned, end in zip(runs, self.launch(jobs, first), strict=True)
+        return [_row(planned, end) for planned, end in zip(runs, self.launch(jobs, first), strict=True)]
+
+    def _concluded(self, result: SweepResult) -> SweepResult:
+        """What the runs come to together: compared, written down, recommended and reported. What was measured is shown
+        whatever becomes of that."""
+        stored = _stored(result)
+        notes: list[str] = [
+            f"{row.label}: {row.error}"
+            for row, each in zip(stored.rows, result.rows, strict=True)
+            if row.error and each.outcome
         ]
+
+        def attempt(work: Callable[[], T], what: str) -> T | None:
+            try:
+                return work()
+            except (ParibusError, OSError) as error:
+                notes.append(f"{what}: {error}")
+                return None
+
+        compared = attempt(lambda: stored.comparisons, "the runs are not compared") or {}
+        result = replace(result, rows=tuple(_beside_baseline(row, compared) for row in result.rows))
+        attempt(lambda: sweep_folder.write(stored), "the sweep is not written down")
+        if compared:
+            diagnosis = attempt(lambda: _diagnosis(stored), "the baseline is not diagnosed")
+            recommendation = attempt(lambda: recommend(stored, diagnosis), "nothing is recommended")
+            report = attempt(lambda: _reported(stored), "there is no report")
+            result = replace(result, recommendation=recommendation, report=report)
+        return replace(result, notes=tuple(notes))
 
     def _trial(self, planned: PlannedRun, parent: str | None, baseline: Outcome | None) -> dict[str, str]:
         trial = {
@@ -142,27 +175,62 @@ class Sweep:
         return {key: value for key, value in trial.items() if value is not None}
 
 
-def _row(planned: PlannedRun, outcome: Outcome | Exception, baseline: Outcome | None, before: Values) -> Row:
+def _row(planned: PlannedRun, outcome: Outcome | Exception) -> Row:
     if isinstance(outcome, Exception):
         told = str(outcome) if isinstance(outcome, ParibusError) else f"{type(outcome).__name__}: {outcome}"
         return Row(planned, None, told, {})
-    if baseline is None:
-        return Row(planned, outcome, None, {})
-    if outcome.dataset["checksum"] != baseline.dataset["checksum"]:
-        return Row(planned, outcome, None, {}, "another test set than the baseline's")
-    same = [key for key, value in outcome.fingerprints.items() if baseline.fingerprints.get(key) == value]
-    differ: str | None = None
-    if outcome.judge != baseline.judge and outcome.judged & set(same):
-        same = [key for key in same if key not in outcome.judged]
-        differ = "judged definitions: another judge than the baseline's"
-    elif outcome.judged & set(same) and (moved := moved_between(_standing(baseline), _standing(outcome))):
-        same = [key for key in same if key not in outcome.judged]
-        differ = f"judged definitions: {moved}"
-    return Row(planned, outcome, None, paired_differences(before, values(outcome.folder), same), differ)
+    return Row(planned, outcome, None, {})
 
 
-def _standing(outcome: Outcome) -> Standing | None:
-    return outcome.drift.standing if outcome.drift else None
+def _beside_baseline(row: Row, compared: Mapping[str, findings.Comparison]) -> Row:
+    found = compared.get(row.planned.label)
+    if found is None:
+        return row
+    rows = {each.definition: each for each in found.rows}
+    return replace(row, compared=rows, not_comparable=not_comparable(found))
+
+
+def _stored(result: SweepResult) -> StoredSweep:
+    """The sweep as its folder will hold it."""
+    return StoredSweep(
+        name=result.name,
+        folder=result.folder,
+        parent_run_id=result.parent_run_id,
+        overrides=result.rows[0].planned.overrides,
+        config_dirs=tuple(map(str, yaml_folders.extra_folders)),
+        rows=tuple(map(_stored_row, result.rows)),
+    )
+
+
+def _stored_row(row: Row) -> StoredRow:
+    planned, outcome = row.planned, row.outcome
+    run, error = read_or_why(outcome.folder) if outcome else (None, row.error)
+    return StoredRow(
+        label=planned.label,
+        variable=planned.variable,
+        value=planned.value,
+        from_value=planned.from_value,
+        override=planned.overrides[-1] if planned.variable else None,
+        folder=outcome.folder if outcome else None,
+        run_id=outcome.run_id if outcome else None,
+        run=run,
+        error=error,
+    )
+
+
+def _diagnosis(stored: StoredSweep) -> Diagnosis | None:
+    from runner.diagnosis.diagnose import diagnose
+    from runner.diagnosis.rules import rules_of
+
+    return diagnose(stored.baseline, rules_of(stored.baseline)) if stored.baseline else None
+
+
+def _reported(stored: StoredSweep) -> Path:
+    from runner.report.files import write
+
+    folder = stored.folder / "report"
+    write(stored, folder)
+    return folder
 
 
 def sweep_table(result: SweepResult) -> list[dict[str, Any]]:
@@ -179,7 +247,7 @@ def sweep_table(result: SweepResult) -> list[dict[str, Any]]:
             table.append({**common, "error": row.error})
             continue
         for key, mean in row.outcome.means.items():
-            difference = row.differences.get(key)
+            found = row.compared.get(key)
             table.append(
                 {
                     **common,
@@ -191,10 +259,13 @@ def sweep_table(result: SweepResult) -> list[dict[str, Any]]:
                     "n": mean.n,
                     "failed": mean.failed,
                     "not_applicable": mean.not_applicable,
-                    "delta": difference.delta if difference else None,
-                    "low": difference.low if difference else None,
-                    "high": difference.high if difference else None,
-                    "pairs": difference.n if difference else None,
+                    "delta": found.delta if found else None,
+                    "low": found.low if found else None,
+                    "high": found.high if found else None,
+                    "pairs": found.n if found else None,
+                    "p": found.p.value if found else None,
+                    "p_holm": found.adjusted if found else None,
+                    "word": found.word if found else None,
                     "not_comparable": row.not_comparable,
                 }
             )

@@ -20,7 +20,7 @@ CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 def ran(folder: Path, arguments: str) -> Any:
     """What a command of CONTRIBUTING printed, run beside its files."""
     blocks = BLOCK.findall(CONTRIBUTING)
-    assert len(blocks) == 8
+    assert len(blocks) == 10
     for name, body in blocks:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(body, encoding="utf-8")
@@ -47,6 +47,13 @@ def test_the_judge_and_the_judged_definition_of_contributing_run(tmp_path: Path)
     outcome = ran(tmp_path, "run --config-dir . metrics=politeness judge=command")
     assert outcome["means"]["mine/politeness"] == {"value": 1.0, "n": 10, "failed": 0, "not_applicable": 0}
     assert len(outcome["judge"]) == 16
+
+
+def test_the_system_of_contributing_runs_beside_the_stages(tmp_path: Path) -> None:
+    rows = ran(tmp_path, "sweep --config-dir . system=stages,parrot")["rows"]
+    assert [row["run"] for row in rows] == ["baseline", "system=parrot"]
+    # Of the first ten questions, the first is answered by that passage, which is more than half of its label.
+    assert rows[1]["outcome"]["means"]["labels/success"]["value"] == 0.1
 
 
 def test_every_exit_code_of_the_readme_is_one_of_ours() -> None:

@@ -27,8 +27,8 @@ def write(found: Comparison, folder: Path) -> list[Path]:
     return [folder / name for name in texts]
 
 
-def encoded(found: Comparison) -> str:
-    """All that the comparison holds as JSON text; names are those of runner.compare.findings."""
+def encoded(found: object) -> str:
+    """All that a finding (a comparison, a report) holds as JSON text; names are those of its types."""
     return well_formed(json.dumps(found, default=_plain, ensure_ascii=False, allow_nan=False))
 
 

@@ -34,7 +34,9 @@ class Row:
     definition's own values, with its 95% paired bootstrap interval.
 
     about: "retrieval" where the definition does not look at the answer, else "generation". p: paired permutation test;
-    adjusted: Holm's, over the definitions of this comparison (`family` of them). wins, ties, losses: questions that the
+    adjusted: Holm's, over the `family` of comparisons that it is one of: a definition that decides (see
+    runner.compare.paired.deciding) over all that do, another over all definitions, of this comparison or of all
+    variants of its sweep. wins, ties, losses: questions that the
     candidate does better, as well, worse. carries: the fewest questions whose changes together make up the delta; None
     where it is 0. visible: the smallest true difference that this test set would show in four of five cases; None where
     the variation is unknown. only_baseline, only_candidate: questions with a value in one run only.
@@ -149,8 +151,11 @@ class Change:
 @dataclass(frozen=True)
 class Comparison:
     """All that a comparison found. questions: how many were compared. changed: settings that differ, baseline's and
-    candidate's. rows are in the order of the definitions; changes: the questions with a changed score, the worst loss
-    first. table: the definitions that the candidate's configuration shows first. notes: for a reader."""
+    candidate's. rows are in the order of the definitions. changed_questions, worse_questions, better_questions: how
+    many have a changed score, one that got worse, one that got better. changes: the first thousand of them, the worst
+    loss first, then of the others the hundred that gained most. points: by definition, the
+    questions that changed, with both values; of more than two thousand a sample over the whole order. table: the
+    definitions that the candidate's configuration shows first. notes: for a reader."""
 
     baseline: Side
     candidate: Side
@@ -160,10 +165,14 @@ class Comparison:
     not_compared: tuple[NotCompared, ...]
     slices: tuple[Slice, ...]
     changes: tuple[Change, ...]
+    changed_questions: int
+    worse_questions: int
+    better_questions: int
+    points: Mapping[str, tuple[tuple[str, float, float], ...]]
     table: tuple[str, ...]
     notes: tuple[str, ...]
 
     @property
     def worse(self) -> tuple[Change, ...]:
-        """The questions of which a score got worse, the worst loss first."""
+        """The questions among `changes` of which a score got worse, the worst loss first."""
         return tuple(change for change in self.changes if change.worst < 0)

@@ -32,8 +32,8 @@ def text(found: Comparison) -> str:
             head = ("slice", *(escaped(wording.shown(key)) for key in keys))
             parts.append((f"{title} by slice", f"\n### {title} by slice: delta\n\n{table(head, rows_of)}"))
     if found.worse:
-        parts.append((None, f"\n## Questions that got worse, the worst first ({len(found.worse)})"))
-        parts += [(f"question {change.id}", _change(change)) for change in found.worse[:QUESTIONS]]
+        parts.append((None, f"\n## Questions that got worse, the worst first ({found.worse_questions})"))
+        parts += [(f"question {change.id}", change_text(change)) for change in found.worse[:QUESTIONS]]
         if (more := len(found.worse) - QUESTIONS) > 0:
             parts.append((None, f"\n{phrases.count(more, 'more question')} in compare.json."))
     return fitted(parts, _foot(found), "compare.json")
@@ -100,7 +100,8 @@ def _not_compared(found: Comparison) -> str:
     return "\n## Not compared\n\n" + "\n".join(lines)
 
 
-def _change(change: Change) -> str:
+def change_text(change: Change) -> str:
+    """One question: its scores, what moved, the answers, the verdicts that turned round."""
     moves = wording.moves(change)
     lines = [escaped(wording.scores(change), 1_000), *(f"{where}: {escaped(told)}" for where, told in moves[:MOVES])]
     if len(moves) > MOVES:

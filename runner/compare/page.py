@@ -19,8 +19,6 @@ MOVES, FLIPS = 12, 30
 """Moves in ranking and context and verdicts that flipped, of one question."""
 TEXT, UNIT = 1500, 400
 """Characters of an answer, and of a chunk or a verdict."""
-MARKS = 2_000
-"""Questions of one scatter."""
 
 
 def html(found: Comparison) -> str:
@@ -72,11 +70,7 @@ def _pairs(rows: Sequence[Row], title: str) -> Markup:
 
 def _scatter(row: Row, found: Comparison) -> Markup:
     points = [
-        charts.Point(row.share(before), row.share(after), change.id)
-        for change in found.changes
-        if row.definition in change.scores
-        for before, after in [change.scores[row.definition]]
-        if before is not None and after is not None
+        charts.Point(row.share(before), row.share(after), id) for id, before, after in found.points[row.definition]
     ]
     title = f"{wording.shown(row.definition)}: the questions that changed"
-    return pages.safe(charts.scatter(points[:MARKS], "baseline", "candidate", title))
+    return pages.safe(charts.scatter(points, "baseline", "candidate", title))

@@ -7,44 +7,73 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from math import fsum
-from statistics import fmean
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from adapters.schema import Chunk, Definition, JudgeCard, Question, Ranked, Record, Score, Verdict, from_json
+from adapters.schema import Chunk, Definition, JudgeCard, Question, Ranked, Record, Score, Verdict
 from runner.audit.matching import matched
 from runner.compare.findings import Change, Comparison, Flip, Moved, NotCompared, Row, Side, Slice, Word
 from runner.config import flatten
-from runner.drift import Drift, Standing, moved_between
-from runner.errors import ConfigError
+from runner.drift import moved_between
+from runner.errors import ConfigError, DataError
 from runner.results import StoredRun
 from runner.significance import PValue, holm, permutation, smallest_visible
 from runner.stats import Difference, difference
+from runner.stored import Columns, same_lines
+
+if TYPE_CHECKING:
+    from numpy import float64, int64
+    from numpy.typing import NDArray
 
 LEVEL = 0.05
 SAME = 1e-12
-NOT_SETTINGS = ("trial", "tracking", "sweep")
+NOT_SETTINGS = ("trial", "tracking", "sweep", "diagnosis")
 """Parts of a configuration that say where a run stands and what becomes of it, not what it does."""
 OF_RETRIEVAL = {"relevant", "labelled", "retrieved", "reranked", "context"}
 OF_GENERATION = {"answer", "refused", "citations"}
 """Fields that a definition requires, by what it looks at."""
 TEXT = 160
 """Characters of a chunk that moved."""
+DETAILED, GAINED = 1_000, 100
+"""Questions of which all that changed is told: the first in the order of losses, and of the others those that gained
+most."""
+POINTS = 2_000
+"""Questions of which the values under one definition are given."""
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """The values of one definition on the questions that both runs have one for."""
+    """The values of one definition on the questions that both runs have one for. places: of these among the questions
+    that both runs scored."""
 
     definition: Definition
-    ids: tuple[str, ...]
-    before: tuple[float, ...]
-    after: tuple[float, ...]
+    places: NDArray[int64]
+    before: NDArray[float64]
+    after: NDArray[float64]
     only_before: int
     only_after: int
 
     @cached_property
-    def differences(self) -> list[float]:
-        return [after - before for before, after in zip(self.before, self.after, strict=True)]
+    def differences(self) -> NDArray[float64]:
+        return self.after - self.before
+
+    @property
+    def gains(self) -> NDArray[float64]:
+        """By how much the candidate does better."""
+        return self.differences if self.definition.direction == "higher" else -self.differences
+
+
+@dataclass(frozen=True)
+class _Matched:
+    """A baseline and one candidate: the definitions that may be subtracted, the others, and what a reader must know.
+    ids: the questions that both scored, sorted, so that the bootstrap draws the same ones whichever run comes first."""
+
+    baseline: StoredRun
+    candidate: StoredRun
+    names: tuple[str, str]
+    ids: Sequence[str]
+    pairs: Mapping[str, _Pairs]
+    not_compared: tuple[NotCompared, ...]
+    notes: tuple[str, ...]
 
 
 def compare(
@@ -54,18 +83,92 @@ def compare(
     names: tuple[str, str],
     anyway: bool = False,
     slices: Sequence[str] = (),
+    siblings: Mapping[str, StoredRun] = {},
 ) -> Comparison:
     """Compare two runs question by question.
 
     Definitions that do not mean the same in both (another fingerprint, judge or test set), and judged ones where the
     judge moved, are named and not subtracted; `anyway` subtracts them all the same and says so. slices: only the
-    questions of one of these. Raises ConfigError for a slice that no question has.
+    questions of one of these. siblings: the other variants of the candidate's sweep, by name: p-values are adjusted
+    over what is compared of them too. Raises ConfigError for a slice that no question has.
     """
-    groups = _groups(candidate.questions.values())
-    chosen = _chosen(slices, groups)
+    matched = _matched(baseline, candidate, names, anyway, slices)
+    others = {name: _matched(baseline, run, (names[0], name), anyway, slices) for name, run in siblings.items()}
+    others = {name: other for name, other in others.items() if other.pairs}
+    (found, *_) = _adjusted([matched, *others.values()])
+    if not others:
+        return _comparison(matched, found, details=True)
+    told = f"Holm is over {len(others) + 1} variants of this sweep with its baseline: {families(found.values())}"
+    return _comparison(matched, found, details=True, notes=(told,) if found else ())
+
+
+def compare_sweep(
+    baseline: StoredRun, variants: Mapping[str, StoredRun], *, details: bool = True
+) -> dict[str, Comparison]:
+    """Compare each variant of a sweep, by name, with its baseline.
+
+    p-values are adjusted over all definitions of all variants that are compared (`Row.family` of them). Without
+    `details` the comparisons have no slices and no changes, and records are not looked at.
+    """
+    matched = {name: _matched(baseline, run, ("baseline", name)) for name, run in variants.items()}
+    return {
+        name: _comparison(matched[name], found, details=details)
+        for name, found in zip(matched, _adjusted([*matched.values()]), strict=True)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Tested:
+    p: PValue
+    adjusted: float
+    family: int
+
+
+def deciding(run: StoredRun) -> tuple[str, ...]:
+    """The definitions that decide: those of the table of the configuration; as there, the first five where it names
+    none."""
+    return _table(run.config.get("metrics")) or tuple(run.definitions)[:5]
+
+
+def _adjusted(together: Sequence[_Matched]) -> list[dict[str, _Tested]]:
+    """The p-values of each definition of each pair of runs, adjusted: those of the definitions that decide over one
+    another, so that what else a run computes costs a decision nothing; the others over all."""
+    p_values = {
+        (place, key): permutation(found.differences)
+        for place, matched in enumerate(together)
+        for key, found in matched.pairs.items()
+    }
+    decide = deciding(together[0].baseline) if together else ()
+    tested: dict[tuple[int, str], _Tested] = {}
+    for family in ([*p_values], [name for name in p_values if name[1] in decide]):
+        adjusted = holm({name: p_values[name].value for name in family})
+        tested |= {name: _Tested(p_values[name], adjusted[name], len(family)) for name in family}
+    return [{key: tested[place, key] for key in matched.pairs} for place, matched in enumerate(together)]
+
+
+def families(tested: Iterable[_Tested | Row]) -> str:
+    """How many comparisons p-values are adjusted for."""
+    of = sorted({each.family for each in tested})
+    if len(of) == 1:
+        return f"all {of[0]} comparisons"
+    return f"the {of[0]} comparisons in definitions of the table, and all {of[-1]} for the others"
+
+
+def _matched(
+    baseline: StoredRun,
+    candidate: StoredRun,
+    names: tuple[str, str],
+    anyway: bool = False,
+    slices: Sequence[str] = (),
+) -> _Matched:
     notes = [*_other_texts(baseline, candidate)]
-    if chosen is not None:
+    before, after = baseline.columns, candidate.columns
+    ids = sorted({*before.ids} & {*after.ids})
+    chosen: set[str] | None = None
+    if slices:
+        chosen = _chosen(slices, candidate.slices)
         notes.append(f"only the {len(chosen)} questions of {' or '.join(slices)} are compared")
+    sides = tuple(_aligned(columns, ids, chosen) for columns in (before, after))
     not_compared: list[NotCompared] = []
     pairs: dict[str, _Pairs] = {}
     for key in dict.fromkeys((*baseline.definitions, *candidate.definitions)):
@@ -75,45 +178,60 @@ def compare(
             continue
         if why:
             notes.append(f"{key} is subtracted although {'; '.join(why)}")
-        found = _paired(key, baseline, candidate, chosen)
-        if found.ids:
+        found = _paired(candidate.definitions[key], *(side.get(key) for side in sides))
+        if len(found.places):
             pairs[key] = found
         else:
             not_compared.append(NotCompared(key, ("no question has a value in both runs",)))
+    return _Matched(baseline, candidate, names, ids, pairs, tuple(not_compared), tuple(notes))
+
+
+def _comparison(
+    matched: _Matched, tested: Mapping[str, _Tested], *, details: bool, notes: tuple[str, ...] = ()
+) -> Comparison:
+    baseline, candidate, pairs = matched.baseline, matched.candidate, matched.pairs
+    changed = _changed(matched)
     return Comparison(
-        baseline=_side(baseline, names[0]),
-        candidate=_side(candidate, names[1]),
-        questions=len({id for found in pairs.values() for id in found.ids}),
+        baseline=_side(baseline, matched.names[0]),
+        candidate=_side(candidate, matched.names[1]),
+        questions=len({place for found in pairs.values() for place in found.places.tolist()}),
         changed=_changed_settings(baseline, candidate),
-        rows=_rows(pairs),
-        not_compared=tuple(not_compared),
-        slices=tuple(_slices(pairs, groups)),
-        changes=tuple(_changes(pairs, baseline, candidate)),
-        table=tuple((candidate.config.get("metrics") or {}).get("table") or ()),
-        notes=tuple(notes),
+        rows=tuple(_row(key, found, tested[key]) for key, found in pairs.items()),
+        not_compared=matched.not_compared,
+        slices=tuple(_slices(matched)) if details else (),
+        changes=tuple(_changes(matched, changed)) if details else (),
+        changed_questions=len(changed.places),
+        worse_questions=changed.worse,
+        better_questions=changed.better,
+        points=_points(matched, changed) if details else {},
+        table=_table(candidate.config.get("metrics")),
+        notes=(*matched.notes, *notes),
     )
 
 
-def _groups(questions: Iterable[Question]) -> dict[str, set[str]]:
-    """Question ids by slice, real and synthetic apart, tuning and held-out apart."""
-    groups: dict[str, set[str]] = {}
-    for question in questions:
-        for name in (f"origin:{question.origin}", f"split:{question.split}", *question.slices):
-            groups.setdefault(name, set()).add(question.id)
-    return dict(sorted(groups.items(), key=lambda item: not item[0].startswith(("origin:", "split:"))))
-
-
-def _chosen(slices: Sequence[str], groups: Mapping[str, set[str]]) -> set[str] | None:
+def _chosen(slices: Sequence[str], groups: Mapping[str, Sequence[str]]) -> set[str]:
     if unknown := [name for name in slices if name not in groups]:
-        raise ConfigError(f"no question is in a slice {unknown[0]!r}; there are {', '.join(groups)}")
-    return set().union(*(groups[name] for name in slices)) if slices else None
+        raise ConfigError(f"no question is in a slice {unknown[0]!r}; there are {', '.join(_ordered(groups))}")
+    return set().union(*(groups[name] for name in slices))
+
+
+def _ordered(groups: Mapping[str, Sequence[str]]) -> list[str]:
+    """Real and synthetic apart, and tuning and held-out apart, come first."""
+    return sorted(groups, key=lambda name: not name.startswith(("origin:", "split:")))
 
 
 def _other_texts(baseline: StoredRun, candidate: StoredRun) -> Iterable[str]:
+    if same_lines(baseline.questions, candidate.questions):
+        return
     known = candidate.questions
     other = [id for id, question in baseline.questions.items() if id in known and known[id].text != question.text]
     if other:
         yield f"the text of {len(other)} questions differs, {other[0]} for one: other questions are compared there"
+
+
+def _table(metrics: Any) -> tuple[str, ...]:
+    table = metrics.get("table") if isinstance(metrics, dict) else None
+    return tuple(key for key in table if isinstance(key, str)) if isinstance(table, list) else ()
 
 
 def _side(run: StoredRun, name: str) -> Side:
@@ -151,13 +269,13 @@ def _differences(key: str, baseline: StoredRun, candidate: StoredRun) -> list[st
     before, after = baseline.definitions[key], candidate.definitions[key]
     if before.fingerprint != after.fingerprint:
         why.append(f"the definition differs: {'; '.join(_apart(before, after))}")
-    judges = [_judges(run, key) for run in (baseline, candidate)]
+    judges = [run.columns.judges.get(key, {}) for run in (baseline, candidate)]
     if all(judges) and judges[0].keys() != judges[1].keys():
         why.append(f"the judge differs: {_judges_apart(*judges)}")
     datasets = [run.summary["dataset"] for run in (baseline, candidate)]
     if datasets[0].get("checksum") != datasets[1].get("checksum"):
         why.append(f"the dataset differs: {' and '.join(_test_set(dataset) for dataset in datasets)}")
-    if before.calls != "0" and (moved := moved_between(_standing(baseline), _standing(candidate))):
+    if before.calls != "0" and (moved := moved_between(baseline.standing, candidate.standing)):
         why.append(moved)
     return why
 
@@ -199,75 +317,65 @@ def _test_set(dataset: Mapping[str, Any]) -> str:
     return f"{dataset.get('name')} {dataset.get('version')} (checksum {dataset.get('checksum')})"
 
 
-def _standing(run: StoredRun) -> Standing | None:
-    drift = run.summary.get("drift")
-    return from_json(Drift, json.dumps(drift)).standing if drift else None
+def _aligned(columns: Columns, ids: Sequence[str], chosen: set[str] | None) -> dict[str, tuple[NDArray[float64], int]]:
+    """By definition, the values in the order of `ids`, NaN = none, and how many there are in all."""
+    import numpy as np
+
+    place = {id: place for place, id in enumerate(columns.ids)}
+    order = np.array([place[id] for id in ids], dtype=np.int64)
+    found = {}
+    wanted = np.array([chosen is None or id in chosen for id in columns.ids], dtype=np.bool_)
+    for key, every in columns.values.items():
+        values = np.where(wanted, every, np.nan)
+        found[key] = values[order], int(np.count_nonzero(~np.isnan(values)))
+    return found
 
 
-def _judges(run: StoredRun, key: str) -> dict[str, JudgeCard]:
-    """The judges of the scores of a definition, by fingerprint."""
-    return {score.judge.fingerprint: score.judge for score in run.scores.get(key, {}).values() if score.judge}
+def _paired(
+    definition: Definition, before: tuple[NDArray[float64], int] | None, after: tuple[NDArray[float64], int] | None
+) -> _Pairs:
+    import numpy as np
+
+    none: tuple[NDArray[float64], int] = (np.full(len((before or after or ((), 0))[0]), np.nan), 0)
+    (one, of_one), (other, of_other) = before or none, after or none
+    places = np.flatnonzero(~(np.isnan(one) | np.isnan(other)))
+    return _Pairs(definition, places, one[places], other[places], of_one - len(places), of_other - len(places))
 
 
-def _paired(key: str, baseline: StoredRun, candidate: StoredRun, chosen: set[str] | None) -> _Pairs:
-    before, after = (
-        {
-            id: score.value
-            for id, score in run.scores.get(key, {}).items()
-            if score.value is not None and (chosen is None or id in chosen)
-        }
-        for run in (baseline, candidate)
-    )
-    # Sorted, so that the bootstrap draws the same questions whichever run comes first.
-    ids = tuple(sorted(before.keys() & after.keys()))
-    return _Pairs(
-        definition=candidate.definitions[key],
-        ids=ids,
-        before=tuple(before[id] for id in ids),
-        after=tuple(after[id] for id in ids),
-        only_before=len(before) - len(ids),
-        only_after=len(after) - len(ids),
-    )
+def _row(key: str, found: _Pairs, tested: _Tested) -> Row:
+    import numpy as np
 
-
-def _rows(pairs: Mapping[str, _Pairs]) -> tuple[Row, ...]:
-    p_values = {key: permutation(found.differences) for key, found in pairs.items()}
-    adjusted = holm({key: p.value for key, p in p_values.items()})
-    return tuple(_row(key, found, p_values[key], adjusted[key], len(pairs)) for key, found in pairs.items())
-
-
-def _row(key: str, found: _Pairs, p: PValue, adjusted: float, family: int) -> Row:
     spread = difference(found.differences)
     sign = 1 if found.definition.direction == "higher" else -1
-    gains = [sign * each for each in found.differences]
-    wins, losses = sum(gain > SAME for gain in gains), sum(gain < -SAME for gain in gains)
+    wins, losses = int(np.count_nonzero(found.gains > SAME)), int(np.count_nonzero(found.gains < -SAME))
     return Row(
         definition=key,
         asks=found.definition.asks,
-        about=_about(found.definition),
+        about=about_of(found.definition),
         direction=found.definition.direction,
         range=(found.definition.range[0], found.definition.range[1]),
-        baseline=fmean(found.before),
-        candidate=fmean(found.after),
+        baseline=float(found.before.mean()),
+        candidate=float(found.after.mean()),
         delta=spread.delta,
         low=spread.low,
         high=spread.high,
-        p=p,
-        adjusted=adjusted,
-        family=family,
+        p=tested.p,
+        adjusted=tested.adjusted,
+        family=tested.family,
         wins=wins,
-        ties=len(gains) - wins - losses,
+        ties=len(found.places) - wins - losses,
         losses=losses,
         carries=_carries(found.differences),
         visible=smallest_visible(found.differences),
-        n=len(found.ids),
+        n=len(found.places),
         only_baseline=found.only_before,
         only_candidate=found.only_after,
-        word=_word(spread, adjusted, sign),
+        word=_word(spread, tested.adjusted, sign),
     )
 
 
-def _about(definition: Definition) -> Literal["retrieval", "generation"]:
+def about_of(definition: Definition) -> Literal["retrieval", "generation"]:
+    """See Row.about."""
     looked_at = set(definition.requires)
     return "retrieval" if looked_at & OF_RETRIEVAL and not looked_at & OF_GENERATION else "generation"
 
@@ -280,33 +388,37 @@ def _word(spread: Difference, adjusted: float, sign: int) -> Word:
     return "better" if sign * spread.delta > 0 else "worse"
 
 
-def _carries(differences: Sequence[float]) -> int | None:
+def _carries(differences: NDArray[float64]) -> int | None:
     """The fewest questions whose changes, the largest first, make up the whole difference."""
+    import numpy as np
+
     total = fsum(differences)
     if abs(total) <= SAME * max(1, len(differences)):
         return None
-    so_far, enough = 0.0, abs(total) * (1 - 1e-9)
-    sign = 1 if total > 0 else -1
-    for count, change in enumerate(sorted((sign * each for each in differences), reverse=True), 1):
-        so_far += change
-        if so_far >= enough:
-            return count
-    raise AssertionError("the gains alone are at least the whole difference")
+    largest_first = -np.sort(-differences if total > 0 else differences)
+    # The gains alone are at least the whole difference, so that one of the sums is.
+    return int(np.argmax(np.cumsum(largest_first) >= abs(total) * (1 - 1e-9))) + 1
 
 
-def _slices(pairs: Mapping[str, _Pairs], groups: Mapping[str, set[str]]) -> Iterable[Slice]:
-    for name, members in groups.items():
-        for key, found in pairs.items():
-            places = [place for place, id in enumerate(found.ids) if id in members]
-            if not places or len(places) == len(found.ids):
+def _slices(matched: _Matched) -> Iterable[Slice]:
+    import numpy as np
+
+    place = {id: place for place, id in enumerate(matched.ids)}
+    for name in _ordered(matched.candidate.slices):
+        within = np.zeros(len(place), dtype=np.bool_)
+        within[[place[id] for id in matched.candidate.slices[name] if id in place]] = True
+        for key, found in matched.pairs.items():
+            here = within[found.places]
+            n = int(np.count_nonzero(here))
+            if n in (0, len(here)):
                 continue  # nothing, or everything, which has a row
-            spread = difference([found.differences[place] for place in places])
+            spread = difference(found.differences[here])
             yield Slice(
                 slice=name,
                 definition=key,
-                n=len(places),
-                baseline=fmean(found.before[place] for place in places),
-                candidate=fmean(found.after[place] for place in places),
+                n=n,
+                baseline=float(found.before[here].mean()),
+                candidate=float(found.after[here].mean()),
                 delta=spread.delta,
                 low=spread.low,
                 high=spread.high,
@@ -314,22 +426,65 @@ def _slices(pairs: Mapping[str, _Pairs], groups: Mapping[str, set[str]]) -> Iter
             )
 
 
-def _changes(pairs: Mapping[str, _Pairs], baseline: StoredRun, candidate: StoredRun) -> list[Change]:
-    gains: dict[str, dict[str, float]] = {}
-    for key, found in pairs.items():
+@dataclass(frozen=True)
+class _Changed:
+    """The questions with a changed score, the worst loss first. places: among the questions that both runs scored;
+    gains: a row a definition, a share of its range for each of these, 0 where it did not change; worse, better: how
+    many have a score that got worse, which are the first ones, and better."""
+
+    places: NDArray[int64]
+    gains: NDArray[float64]
+    worse: int
+    better: int
+
+
+def _changed(matched: _Matched) -> _Changed:
+    import numpy as np
+
+    shares = np.zeros((len(matched.pairs), len(matched.ids)))
+    for row, found in enumerate(matched.pairs.values()):
         low, high = found.definition.range
-        sign = 1 if found.definition.direction == "higher" else -1
-        for id, change in zip(found.ids, found.differences, strict=True):
-            if abs(change) > SAME:
-                gains.setdefault(id, {})[key] = sign * change / (high - low)
-    # The worst single loss first; of equal ones that which lost most in all.
-    order = sorted(gains, key=lambda id: (min(0.0, *gains[id].values()), fsum(gains[id].values()), id))
-    return [_change(id, gains[id], baseline, candidate) for id in order if id in candidate.questions]
+        shares[row, found.places] = np.where(np.abs(found.differences) > SAME, found.gains / (high - low), 0.0)
+    worst = shares.min(axis=0, initial=0.0)
+    places = np.flatnonzero(shares.any(axis=0))
+    # The worst single loss first; of equal ones that which lost most in all, to the last digit but three, because
+    # their sums differ by the order of additions; then by id.
+    total = shares.sum(axis=0).round(12)
+    places = places[np.lexsort((places, total[places], worst[places]))]
+    better = np.count_nonzero((shares > 0).any(axis=0))
+    return _Changed(places, shares[:, places], int(np.count_nonzero(worst < 0)), int(better))
+
+
+def _points(matched: _Matched, changed: _Changed) -> dict[str, tuple[tuple[str, float, float], ...]]:
+    import numpy as np
+
+    found = {}
+    for (key, pairs), gains in zip(matched.pairs.items(), changed.gains, strict=True):
+        places = changed.places[gains != 0]
+        if len(places) > POINTS:
+            places = places[np.linspace(0, len(places) - 1, POINTS).astype(np.int64)]
+        at = np.searchsorted(pairs.places, places)
+        sides = zip(places.tolist(), pairs.before[at].tolist(), pairs.after[at].tolist(), strict=True)
+        found[key] = tuple((matched.ids[place], before, after) for place, before, after in sides)
+    return found
+
+
+def _changes(matched: _Matched, changed: _Changed) -> Iterable[Change]:
+    import numpy as np
+
+    baseline, candidate = matched.baseline, matched.candidate
+    best = changed.gains.max(axis=0, initial=0.0)[DETAILED:]
+    rows = [*range(len(changed.places))][:DETAILED] + (DETAILED + np.argsort(-best, kind="stable")[:GAINED]).tolist()
+    for row in rows:
+        id = matched.ids[changed.places[row]]
+        if id in candidate.questions:
+            gains = {key: gain for key, gain in zip(matched.pairs, changed.gains[:, row].tolist(), strict=True) if gain}
+            yield _change(id, gains, baseline, candidate)
 
 
 def _change(id: str, gains: Mapping[str, float], baseline: StoredRun, candidate: StoredRun) -> Change:
     question = candidate.questions[id]
-    before, after = baseline.records.get(id) or Record(id), candidate.records.get(id) or Record(id)
+    before, after = _record(baseline, id), _record(candidate, id)
     scores = [(key, baseline.scores[key].get(id), candidate.scores[key].get(id)) for key in gains]
     return Change(
         id=id,
@@ -347,6 +502,12 @@ def _change(id: str, gains: Mapping[str, float], baseline: StoredRun, candidate:
             flip for key, one, other in scores if one and other and one.judge for flip in _flips(key, one, other)
         ),
     )
+
+
+def _record(run: StoredRun, id: str) -> Record:
+    if id not in run.records:
+        raise DataError(f"the result folder {run.folder} has scores of {id!r} and no record of it; make the run again")
+    return run.records[id]
 
 
 def _value(score: Score | None) -> float | None:

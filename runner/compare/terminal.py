@@ -102,7 +102,8 @@ def _show_worse(found: Comparison) -> None:
             print_paragraphs(["No question got worse."])
         return
     shown = min(len(worse), QUESTIONS)
-    of = "" if shown == len(worse) else f": the first {shown} of {len(worse)}; all are in {files.DATA}"
+    more = f"{'all' if len(worse) == found.worse_questions else f'{len(worse):,}'} are in {files.DATA}"
+    of = "" if shown == len(worse) else f": the first {shown} of {found.worse_questions:,}; {more}"
     print_paragraphs([f"Questions that got worse, the worst first{of}"])
     for change in worse[:QUESTIONS]:
         _show_change(change)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 FaultName = Literal[
     "missing content",
@@ -94,3 +94,10 @@ class Diagnosis:
     unjudged: tuple[Unjudged, ...]
     judged_only: tuple[JudgedOnly, ...]
     notes: tuple[str, ...] = field(default=())
+
+
+def counted(first: Iterable[FaultName | None]) -> dict[FaultName, int]:
+    """How many questions have each fault as their first one, in the order of FaultName; those that none has are left
+    out."""
+    found = [name for name in first if name]
+    return {name: found.count(name) for name in get_args(FaultName) if name in found}

@@ -14,23 +14,20 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
-from math import fsum
+from math import fsum, isnan, nan
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from adapters.schema import Score, from_json
 from runner.component import explain
-from runner.drift import Drift, Standing
+from runner.drift import Standing
 from runner.errors import ConfigError, DataError
 from runner.results import Mean, StoredRun
+from runner.whole import EPSILON
 
 BASELINE_VERSION = 1
 """Changes when a field of the file changes its meaning."""
-EPSILON = 1e-9
-"""Two values of a definition that are closer than this are equal: floating point noise is far below, a change of one
-verdict on one question of a million far above."""
 
 
 class Strict(BaseModel):
@@ -235,15 +232,15 @@ def accepted(run: StoredRun, when: datetime | None = None) -> Accepted:
 
 def _parts(run: StoredRun, when: datetime) -> dict[str, Any]:
     summary = run.summary
-    judges = {s.judge.fingerprint: s.judge for by in run.scores.values() for s in by.values() if s.judge}
-    keys = list(run.definitions)
-    drift = from_json(Drift, json.dumps(summary["drift"])) if summary.get("drift") else None
-
-    def score(key: str, id: str) -> Score | None:
-        return run.scores.get(key, {}).get(id)
+    keys, columns = list(run.definitions), run.columns
+    judges = {fingerprint: card for cards in columns.judges.values() for fingerprint, card in cards.items()}
+    place = {id: place for place, id in enumerate(columns.ids)}
+    values = {key: column.tolist() for key, column in columns.values.items()}
+    flaky = {key: column.tolist() for key, column in columns.flaky.items()}
 
     def value(key: str, id: str) -> float | None:
-        return found.value if (found := score(key, id)) else None
+        found = values[key][place[id]] if key in values and id in place else nan
+        return None if isnan(found) else found
 
     return {
         "schema_version": BASELINE_VERSION,
@@ -257,7 +254,7 @@ def _parts(run: StoredRun, when: datetime) -> dict[str, Any]:
         },
         "dataset": {name: summary["dataset"].get(name) for name in ("name", "version", "checksum")},
         "judges": {fingerprint: f"{card.provider} {card.model}" for fingerprint, card in judges.items()},
-        "standing": asdict(drift.standing) if drift and drift.standing else None,
+        "standing": asdict(run.standing) if run.standing else None,
         "definitions": [
             {
                 "key": key,
@@ -266,7 +263,7 @@ def _parts(run: StoredRun, when: datetime) -> dict[str, Any]:
                 "version": definition.version,
                 "direction": definition.direction,
                 "range": definition.range,
-                "judges": sorted({s.judge.fingerprint for s in run.scores.get(key, {}).values() if s.judge}),
+                "judges": sorted(columns.judges.get(key, {})),
                 "mean": summary["means"][key],
             }
             for key, definition in run.definitions.items()
@@ -286,7 +283,9 @@ def _parts(run: StoredRun, when: datetime) -> dict[str, Any]:
                 "split": question.split,
                 "slices": question.slices,
                 "values": [value(key, question.id) for key in keys],
-                "flaky": [key for key in keys if (found := score(key, question.id)) and found.flaky],
+                "flaky": [
+                    key for key in keys if key in flaky and question.id in place and flaky[key][place[question.id]]
+                ],
             }
             for question in run.questions.values()
         ],
@@ -338,7 +337,7 @@ def read(path: Path) -> Accepted:
 def _version(text: str, path: Path) -> Any:
     try:
         whole = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is no JSON ({error}); `paribus accept RUN --to {path}` writes it") from None
     if not isinstance(whole, dict) or "schema_version" not in whole:
         raise DataError(f"{path} has no schema_version, so it is no accepted baseline; `paribus accept` writes one")

@@ -9,11 +9,12 @@ from math import fsum
 from typing import Any
 
 from runner.drift import moved_between
-from runner.gate.accepted import EPSILON, Accepted, accepted
+from runner.gate.accepted import Accepted, accepted
 from runner.gate.findings import Check, Verdict
 from runner.gate.rules import Rule, Rules, Scope
 from runner.results import StoredRun
 from runner.stats import Difference, difference
+from runner.whole import EPSILON
 
 SHOWN = 5
 

@@ -15,9 +15,10 @@ from runner.gate.accepted import Accepted, accepted, encoded, read
 from runner.gate.checking import gate
 from runner.gate.findings import Check, Verdict
 from runner.gate.rules import Rules, read_rules
-from runner.locate import LATEST, located
+from runner.locate import LATEST, has_data, located
 from runner.outputs import write_whole
-from runner.results import SUMMARY, read_run
+from runner.results import FILES, SUMMARY
+from runner.whole import read_whole
 from runner.yaml_folders import conf_dir, extra_folders
 
 BASELINE = Path("baseline.json")
@@ -59,7 +60,7 @@ def _verdict(asked: Asked) -> Verdict:
     held, tracking = _settings(asked)
     baseline = _baseline(asked.baseline, tracking)
     folder = located(asked.run, tracking)
-    return gate(baseline, read_run(folder), held, names=(str(baseline), str(folder)), anyway=asked.anyway)
+    return gate(baseline, read_whole(folder), held, names=(str(baseline), str(folder)), anyway=asked.anyway)
 
 
 def _write(verdict: Verdict, asked: Asked) -> None:
@@ -85,35 +86,32 @@ def _baseline(name: str | None, tracking: Tracking) -> Accepted:
     if name is None and BASELINE.is_file():
         return read(BASELINE)
     if name is None:
-        if not _tracked(tracking):
+        if not has_data(tracking):
             raise DataError(f"there is no {BASELINE} and no tracked run; `paribus accept RUN` makes a baseline")
         from runner.tracking import Tracker
 
-        return accepted(read_run(Tracker(tracking).accepted_results()))
+        return accepted(read_whole(Tracker(tracking).accepted_results()))
     file = Path(name).expanduser()
-    if file.is_file() or (file.suffix == ".json" and not (file / SUMMARY).is_file()):
+    of_a_run = file.name in FILES and (file.parent / SUMMARY).is_file()
+    if not of_a_run and (file.is_file() or (file.suffix == ".json" and not (file / SUMMARY).is_file())):
         return read(file)
-    return accepted(read_run(located(name, tracking)))
+    return accepted(read_whole(located(name, tracking)))
 
 
 def accept(name: str, to: Path, overrides: Sequence[str]) -> None:
     """Write a run as the accepted baseline into `to`, and tag it where it is tracked. Raises ParibusError."""
     tracking = Tracking(**composed(overrides)["tracking"])
-    run = read_run(located(name, tracking))
+    run = read_whole(located(name, tracking))
     baseline = accepted(run)
     write_whole(to, encoded(baseline))
     tagged = None
-    if _tracked(tracking):
+    if has_data(tracking):
         from runner.tracking import Tracker
 
-        called = None if name == LATEST or (Path(name).expanduser() / SUMMARY).is_file() else name
+        path = Path(name).expanduser()
+        called = None if name == LATEST or path.is_file() or (path / SUMMARY).is_file() else name
         tagged = Tracker(tracking).accept(called, run.folder, baseline.run.config_fingerprint, baseline.accepted)
     _show_accepted(baseline, to, tagged)
-
-
-def _tracked(tracking: Tracking) -> bool:
-    """Whether there is tracking data; looking must not make any."""
-    return tracking.enabled and (tracking.uri is not None or (tracking.root / "mlflow.db").is_file())
 
 
 def _show_accepted(baseline: Accepted, to: Path, tagged: str | None) -> None:

@@ -72,5 +72,5 @@ def read_rules(path: Path) -> Rules:
     try:
         checked: Rules = valid(Rules, yaml.load(path.read_text(encoding="utf-8"), Loader), str(path))
         return checked
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, RecursionError, yaml.YAMLError) as error:
         raise ConfigError(f"cannot read the rules {path}: {' '.join(str(error).split())}") from None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -10,8 +11,15 @@ from runner.compare.findings import NotCompared, Row
 
 Decision = Literal["keep", "reject", "trade-off", "cannot tell", "not comparable", "failed"]
 """keep: better than the baseline in a decisive definition and worse in none, or the same scores for less. reject: worse
-and better in none, or the same scores for more. trade-off: better in one and worse in another. cannot tell: this test
-set shows neither. not comparable: nothing may be subtracted. failed: the run has no results."""
+and better in none, or the same scores for more. trade-off: better in one and worse in another; for one of the two the
+definition's own interval is enough, so that what a variant gains is not kept, nor what it loses rejected, where the
+other side shows as soon as fewer comparisons are made. cannot tell: this test set shows neither. not comparable:
+nothing may be subtracted. failed: the run has no results."""
+
+
+CostName = Literal["dollars", "tokens", "prompt_characters", "p50"]
+"""The fields of Cost that runs are told apart by: money first, then what it is paid for, and last time, which hangs on
+the machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +28,8 @@ class Cost:
 
     p50, p95: seconds a question, retrieve to generate, as measured when it was computed; None where nothing measured
     them. prompt_characters: mean length of the prompt. tokens: mean in and out a question; None where nothing counted
-    them. dollars: a thousand questions; None = unknown, 0 where no stage asks a paid model."""
+    them. dollars: a thousand questions; None = unknown, 0 where no stage asks a paid model. unknown: why a field is
+    None."""
 
     n: int
     p50: float | None
@@ -28,6 +37,7 @@ class Cost:
     prompt_characters: float | None
     tokens: float | None
     dollars: float | None
+    unknown: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -65,14 +75,15 @@ class NextSweep:
 class Recommendation:
     """sweep: its name. questions: how many the test set has. decisive: keys of the definitions that decide, those of
     the configuration's table. family: how many comparisons the p-values are adjusted for. quality, cost: the definition
-    and the field of Cost whose front is drawn. runs: the baseline first."""
+    and the field of Cost whose front is drawn; no run is on it where no cost is known for all of them. runs: the
+    baseline first. notes: sentences for a reader."""
 
     sweep: str
     questions: int
     decisive: tuple[str, ...]
     family: int
     quality: str
-    cost: Literal["dollars", "tokens", "prompt_characters", "p50"]
+    cost: CostName
     runs: tuple[Considered, ...]
     next: tuple[NextSweep, ...]
     notes: tuple[str, ...]

@@ -22,7 +22,7 @@ from adapters.judges.lexical import LexicalJudge
 from adapters.replies import MOST_CHARACTERS, UnusableReply, parse, plain
 from adapters.schema import LONGEST_REASON, Question, Record, Score, Verdict, from_json, to_json
 from adapters.units import alike, each_once, named, paired
-from runner.results import _write_parquet
+from runner.results import write_parquet
 from tests.adapters.router import QUESTION, record
 from tests.adapters.scripted import ScriptedJudge, measure
 
@@ -61,7 +61,7 @@ def test_every_score_of_a_judge_that_writes_half_characters_can_be_stored(way: s
     for score in scores:
         assert from_json(Score, to_json(score)) == score
         assert len(score.reason or "") <= LONGEST_REASON
-    _write_parquet(tmp_path / "scores.parquet", scores)
+    write_parquet(tmp_path / "scores.parquet", scores, "0-00000000")
     assert (tmp_path / "scores.parquet").stat().st_size
 
 

@@ -18,7 +18,7 @@ from adapters.base import SCORERS, JudgedScorer, scorer
 from adapters.judge import Call, Judge, Reply
 from adapters.judges.labels import LabelsJudge
 from adapters.schema import Score, json_schema, to_json
-from runner.results import _write_parquet
+from runner.results import write_parquet
 from runner.scoring import score
 from tests.adapters.router import QUESTION, record
 
@@ -187,7 +187,7 @@ def test_scores_hold_to_the_exported_schema_and_both_files_hold_the_same_rows(
     rows = [json.loads(to_json(each)) for each in scores]
     for row in rows:
         jsonschema.validate(row, schema)
-    _write_parquet(tmp_path / "scores.parquet", scores)
+    write_parquet(tmp_path / "scores.parquet", scores, "0-00000000")
     table = parquet.read_table(tmp_path / "scores.parquet").to_pylist()
     for row in table:
         if row["judge"]:

@@ -53,3 +53,16 @@ def page(browser: Browser) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": 1000, "height": 800})
     yield context.new_page()
     context.close()
+
+
+@pytest.fixture
+def quiet(page: Page) -> Iterator[Page]:
+    """A page that asks for nothing but itself and says nothing on its console."""
+    asked: list[str] = []
+    said: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    yield page
+    assert said == []
+    assert [url for url in asked if not url.startswith("file:")] == []

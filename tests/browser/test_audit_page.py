@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 from runner.audit import files
 from runner.audit.findings import Audit
 from tests.audit import stored
+from tests.browser.looks import contrast, overflowing
 
 AUDITS = {"router": stored.router, "many": lambda: stored.many(60), "hostile": stored.hostile}
 
@@ -19,24 +19,6 @@ AUDITS = {"router": stored.router, "many": lambda: stored.many(60), "hostile": s
 def sheet(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     audit: Audit = AUDITS[request.param]()
     return files.write(audit, tmp_path)[2]
-
-
-@pytest.fixture
-def quiet(page: Page) -> Iterator[Page]:
-    """A page that asks for nothing but itself and says nothing on its console."""
-    asked: list[str] = []
-    said: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    yield page
-    assert said == []
-    assert [url for url in asked if not url.startswith("file:")] == []
-
-
-def overflowing(page: Page) -> int:
-    found: int = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    return found
 
 
 @pytest.mark.parametrize("width", [360, 700, 1060, 1400])
@@ -55,24 +37,6 @@ def test_in_print_every_record_is_open_and_fits_the_sheet(quiet: Page, sheet: Pa
     assert overflowing(quiet) == 0
     assert quiet.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     expect(quiet.locator("table.claims").last).to_be_visible()
-
-
-def contrast(page: Page, text: str, ground: str) -> float:
-    """The contrast of two colours of the style by WCAG 2.2, 1 to 21."""
-    found: float = page.evaluate(
-        """([text, ground]) => {
-          const light = (name) => {
-            const rgb = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-            const parts = [1, 3, 5].map((at) => parseInt(rgb.slice(at, at + 2), 16) / 255);
-            const [r, g, b] = parts.map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
-            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-          };
-          const [a, b] = [light(text), light(ground)].sort((x, y) => y - x);
-          return (a + 0.05) / (b + 0.05);
-        }""",
-        [text, ground],
-    )
-    return found
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

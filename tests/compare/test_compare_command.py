@@ -156,9 +156,12 @@ def test_latest_is_the_run_that_began_last(cli: Cli, work: Path) -> None:
     [
         (("BASELINE",), "compare takes two runs, got tracking=off as the second"),
         (("nothing", "BASELINE"), "nothing is no result folder, and tracking is off"),
-        (("baseline", "BASELINE"), "is the baseline of its sweep, so that `baseline` means nothing beside it"),
+        (("baseline", "BASELINE"), "is the baseline of its sweep, and no run is tracked as accepted, so that"),
         (("baseline", "CUTOFF"), "is no variant of a sweep"),
         (("BASELINE", "BASELINE"), "are one run"),
+        (("BASELINE/scores.jsonl", "BASELINE"), "are one run"),
+        (("data/questions.jsonl", "BASELINE"), "no file of a result folder: there is no summary.json beside it"),
+        (("BASELINE/other.txt", "BASELINE"), "the files of one are summary.json, config.yaml, records.jsonl, scores"),
         (("SWEEP", "BASELINE"), "name one of the runs in it: 0, 1"),
         (
             ("BASELINE", "VARIANT", "--slice", "fakt"),
@@ -172,7 +175,9 @@ def test_latest_is_the_run_that_began_last(cli: Cli, work: Path) -> None:
 def test_wrong_input_is_told_and_ends_with_2(cli: Cli, work: Path, arguments: tuple[str, ...], says: str) -> None:
     baseline, variant, cutoff, _ = runs(work)
     named = {"BASELINE": baseline, "VARIANT": variant, "CUTOFF": cutoff, "SWEEP": str(Path(baseline).parent)}
-    said = cli(*(named.get(word, word) for word in arguments))
+    (Path(baseline) / "other.txt").write_text("another file")
+    parts = [word.partition("/") for word in arguments]
+    said = cli(*(f"{named.get(first, first)}{slash}{rest}" for first, slash, rest in parts))
     assert says in " ".join(said.err.split())
     assert said.code == 2
 
@@ -201,3 +206,65 @@ def test_a_baseline_whose_folder_is_gone_is_looked_up_where_it_was_tracked(
         said = cli("baseline", str(moved))
         assert said.code == 2
         assert f"{asked} is no result folder, and tracking is off" in said.err
+
+
+@pytest.mark.parametrize("file", ["scores.jsonl", "summary.json", "scores.parquet", "per_question.csv"])
+def test_a_file_of_a_result_folder_names_the_run(cli: Cli, work: Path, file: str) -> None:
+    baseline, variant, *_ = runs(work)
+    said = cli(f"{baseline}/{file}", f"{variant}/{file}", "--json")
+    assert said.code == 0, said.err
+    assert (said.json["baseline"]["folder"], said.json["candidate"]["folder"]) == (baseline, variant)
+
+
+def copied(work: Path, to: Path) -> tuple[Path, Path, Path]:
+    """The sweep with its variant twice: the baseline, the variant and its copy."""
+    baseline, variant, *_ = runs(work)
+    shutil.copytree(Path(baseline).parent, to)
+    shutil.copytree(variant, to / "2")
+    return to / Path(baseline).name, to / Path(variant).name, to / "2"
+
+
+def test_holm_is_over_all_variants_of_the_sweep(cli: Cli, work: Path, tmp_path: Path) -> None:
+    baseline, variant, _ = copied(work, tmp_path / "sweep")
+    alone, together = cli(*runs(work)[:2], "--json"), cli(str(baseline), str(variant), "--json")
+    assert (alone.code, together.code) == (0, 0), together.err
+    # The judged definition's values are compared too: five definitions, and ten with the copy, whose p-values are the
+    # same: the smallest of each pair is taken 10 times, where it was taken 5 times.
+    assert {row["family"] for row in alone.json["rows"]} == {5}
+    assert {row["family"] for row in together.json["rows"]} == {10}
+    smallest = min(row["p"]["value"] for row in alone.json["rows"])
+    adjusted = [min(row["adjusted"] for row in said.json["rows"]) for said in (alone, together)]
+    assert adjusted == [pytest.approx(min(1.0, times * smallest)) for times in (5, 10)]
+    (note,) = (note for note in together.json["notes"] if "Holm" in note)
+    assert note == "Holm is over the 10 comparisons of 2 variants of this sweep with its baseline"
+    assert not any("Holm" in note for note in alone.json["notes"])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda folder: (folder / "scores.jsonl").write_text('{"question_id": "1"'), "was cut off"),
+        (lambda folder: (folder / "scores.jsonl").write_text("nonsense}\n"), "scores.jsonl, line 1: "),
+        (lambda folder: (folder / "config.yaml").write_text("trial: ["), "cannot be read"),
+        (lambda folder: (folder / "summary.json").write_text("{}"), "schema_version None"),
+        (lambda folder: (folder / "records.jsonl").unlink(), "has no records.jsonl"),
+        (lambda folder: shutil.rmtree(folder), None),
+    ],
+)
+def test_a_broken_sibling_is_left_out_and_told(
+    cli: Cli, work: Path, tmp_path: Path, change: Callable[[Path], object], told: str | None
+) -> None:
+    baseline, variant, other = copied(work, tmp_path / "sweep")
+    change(other)
+    said = cli(str(baseline), str(variant), "--json")
+    assert said.code == 0, said.err
+    assert {row["family"] for row in said.json["rows"]} == {5}
+    notes = [note for note in said.json["notes"] if note.startswith("not among the variants that Holm is over: ")]
+    assert len(notes) == (told is not None)
+    assert told is None or told in notes[0]
+
+
+def test_a_comparison_outside_of_the_sweep_keeps_its_own_family(cli: Cli, work: Path, tmp_path: Path) -> None:
+    _, variant, other = copied(work, tmp_path / "sweep")
+    said = cli(str(other), str(variant), "--json")  # two variants
+    assert {row["family"] for row in said.json["rows"]} == {5}

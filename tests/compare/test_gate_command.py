@@ -126,6 +126,16 @@ def test_rules_with_a_typo_are_refused(write: Wrote, say: Say, rules: str, messa
     assert message in said.err
 
 
+def test_what_nests_without_end_is_refused(write: Wrote, say: Say, tmp_path: Path) -> None:
+    run = write("run", recall=[0.8])
+    for name, option in (("deep.yaml", "--rules"), ("deep.json", "--baseline")):
+        (tmp_path / name).write_text("[" * 100_000, encoding="utf-8")
+        assert say("accept", run).code == 0
+        said = say("gate", run, option, name)
+        assert (said.code, name in said.err, "recursion" in said.err) == (2, True, True)
+        assert ".py:" not in said.err
+
+
 def test_rules_are_named_or_a_file(write: Wrote, say: Say, tmp_path: Path) -> None:
     base, worse = write("base", recall=[1.0] * 10), write("worse", recall=[0.0] + [1.0] * 9)
     # `on`, which YAML 1.1 takes for true, is a key like any other.
@@ -161,7 +171,7 @@ def test_what_is_broken_ends_with_2_and_is_told_in_the_files_too(write: Wrote, s
         assert (said.code, "make the run again" in said.err) == (2, True), said.err
     summary["means"]["labels/recall"]["value"] = 0.9
     (base / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
-    assert "does not agree with itself" in say("accept", base).err
+    assert "is 0.9 over 1, and its scores come to 0.8 over 1" in say("accept", base).err
 
 
 def test_an_unforeseen_fault_is_no_regression(write: Wrote, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,12 +228,19 @@ def test_the_run_that_was_accepted_last_is_the_baseline(write: Wrote, say: Say, 
     here = f"tracking.folder={tmp_path / 'mlruns'}"
     said = say("gate", run, tracking=here)
     assert (said.code, "no run of the experiment 'paribus'" in said.err) == (2, True)
+    said = say("compare", "baseline", run, tracking=here)
+    assert said.code == 2
+    assert "is no variant of a sweep, and no run of the experiment 'paribus' in" in said.err
     said = say("accept", "first", "--to", "elsewhere.json", "--json", tracking=here)
     assert said.json["run_id"] == made["first"]
     tagged = tracker._client.get_run(made["first"]).data.tags[ACCEPTED]
     assert tagged.endswith("Z")
     said = say("gate", run, tracking=here)
     assert (said.code, "0.9 -> 0.6" in said.err) == (1, True)
+    said = say("compare", "baseline", run, "--out", "difference", "--json", tracking=here)  # of no sweep
+    assert (said.code, said.json["baseline"]["folder"]) == (0, str(tmp_path / "first")), said.err
+    told = f"{run} is no variant of a sweep: baseline is the accepted run, {tmp_path / 'first'}"
+    assert told in said.json["notes"]
     times = ("2026-03-01T23:30:00-05:00", "2026-03-02T02:00:00Z", "2026-03-02T03:00:00+02:00")
     for name, when in zip(made, times, strict=True):
         tracker._client.set_tag(made[name], ACCEPTED, when)

@@ -7,13 +7,13 @@ from dataclasses import replace
 from math import isclose
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.schema import JudgeCard, Question, Verdict
-from runner.compare import wording
+from runner.compare import paired, wording
 from runner.compare.findings import Comparison, Moved, Row
-from runner.compare.paired import compare
+from runner.compare.paired import compare, compare_sweep
 from runner.errors import ConfigError
 from runner.results import StoredRun
 from tests.compare.runs import by_rank, defined, run
@@ -112,6 +112,7 @@ def test_an_interval_that_excludes_0_is_not_enough() -> None:
     assert held.word == "cannot tell"
 
 
+@settings(deadline=None)  # the first call imports NumPy
 @given(LISTS)
 def test_wins_ties_and_losses_are_all_questions(pairs: list[tuple[float, float]]) -> None:
     row = only(compared(of([one for one, _ in pairs]), of([other for _, other in pairs])))
@@ -124,6 +125,7 @@ def test_wins_ties_and_losses_are_all_questions(pairs: list[tuple[float, float]]
         assert sum(gains[: row.carries - 1]) < abs(row.delta) * row.n - 1e-9
 
 
+@settings(deadline=None)  # the first call imports NumPy
 @given(LISTS)
 def test_swapped_sides_flip_signs(pairs: list[tuple[float, float]]) -> None:
     left, right = of([one for one, _ in pairs]), of([other for _, other in pairs])
@@ -137,6 +139,7 @@ def test_swapped_sides_flip_signs(pairs: list[tuple[float, float]]) -> None:
     assert back.word == {"better": "worse", "worse": "better"}.get(there.word, there.word)
 
 
+@settings(deadline=None)  # the first call imports NumPy
 @given(LISTS, st.data())
 def test_slices_of_a_partition_weigh_to_the_whole(pairs: list[tuple[float, float]], data: st.DataObject) -> None:
     parts = data.draw(st.lists(st.sampled_from("xyz"), min_size=len(pairs), max_size=len(pairs)))
@@ -328,3 +331,58 @@ def test_the_worst_question_comes_first_and_of_equals_the_one_that_lost_most_in_
     found = compared(run(before), run(after))
     # q1 lost 1 and .5, q0 lost 1 and gained .5, q2 lost at most .5.
     assert [change.id for change in found.changes] == ["q1", "q0", "q2"]
+
+
+def yes_no(gains: int, of: int = 20, keys: Sequence[str] = ("labels/recall",)) -> StoredRun:
+    return run({key: {f"q{n:02}": float(n < gains) for n in range(of)} for key in keys})
+
+
+def test_the_variants_of_a_sweep_are_one_family() -> None:
+    # Exact McNemar p: of 8 gains 2/2**8 = 1/128, of 10 gains 2/2**10 = 1/512, of none 1. Three variants by one
+    # definition: Holm 3/512 for the smallest, 2/128 for the next, 1.
+    variants = {"a": yes_no(8), "b": yes_no(10), "c": yes_no(0)}
+    found = compare_sweep(yes_no(0), variants)
+    rows = {name: only(each) for name, each in found.items()}
+    assert {name: row.family for name, row in rows.items()} == {"a": 3, "b": 3, "c": 3}
+    assert {name: row.p.value for name, row in rows.items()} == pytest.approx({"a": 1 / 128, "b": 1 / 512, "c": 1.0})
+    assert {name: row.adjusted for name, row in rows.items()} == pytest.approx({"a": 2 / 128, "b": 3 / 512, "c": 1.0})
+    assert [row.word for row in rows.values()] == ["better", "better", "unchanged"]
+    assert [each.candidate.name for each in found.values()] == ["a", "b", "c"]
+
+
+def test_one_variant_with_its_siblings_says_what_the_sweep_says() -> None:
+    baseline = yes_no(0, keys=("labels/a", "labels/b"))
+    variants = {"a": yes_no(7, keys=("labels/a", "labels/b")), "b": yes_no(9, keys=("labels/a",))}
+    found = compare_sweep(baseline, variants)
+    alone = compared(baseline, variants["a"], siblings={"b": variants["b"]})
+    assert alone.rows == found["a"].rows
+    assert {row.family for row in alone.rows} == {3}
+    assert alone.notes == ("Holm is over 2 variants of this sweep with its baseline: all 3 comparisons",)
+
+
+def test_a_sibling_with_nothing_to_compare_is_no_part_of_the_family() -> None:
+    other = run({"labels/recall": {"q00": 1.0}}, dataset={"name": "other", "version": "1", "checksum": "d" * 64})
+    alone = compared(yes_no(0), yes_no(8), siblings={"other": other})
+    assert (only(alone).family, alone.notes) == (1, ())
+
+
+def test_without_details_nothing_is_looked_up_in_records() -> None:
+    baseline, after = by_rank((1, None, 2, 2), "A"), by_rank((2, 2, 1, None), "B")
+    found = compare_sweep(baseline, {"B": replace(after, records={})}, details=False)["B"]
+    assert (found.changes, found.slices, found.points) == ((), (), {})
+    assert found.rows == compared(baseline, after).rows
+    assert (found.changed_questions, found.worse_questions, found.better_questions) == (4, 2, 2)
+
+
+def test_the_worst_questions_and_the_best_are_told_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, bound in (("DETAILED", 3), ("GAINED", 2), ("POINTS", 4)):
+        monkeypatch.setattr(paired, name, bound)
+    # q000 to q004 lose .5, .4, .3, .2, .1; q005 to q009 gain .1 to .5; q010 stays.
+    before = [0.5] * 11
+    after = [0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9, 1.0, 0.5]
+    found = compared(of(before), of(after))
+    assert (found.changed_questions, found.worse_questions, found.better_questions) == (10, 5, 5)
+    assert [change.id for change in found.changes] == ["q000", "q001", "q002", "q009", "q008"]
+    assert [change.id for change in found.worse] == ["q000", "q001", "q002"]
+    # Every third of ten in the order of losses: the first, the last and two between.
+    assert [id for id, _, _ in found.points["labels/recall"]] == ["q000", "q003", "q006", "q009"]

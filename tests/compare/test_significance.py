@@ -26,7 +26,8 @@ def fmean_of(sample: np.ndarray) -> float:
     return float(np.mean(sample))
 
 
-@given(st.lists(st.sampled_from((-0.75, -0.5, -0.2, 0.0, 0.1, 0.3, 1.0)), min_size=2, max_size=9))
+# Eighths, whose sums are exact: where rounding makes a sum of 0 a hair larger, scipy does not count the equal ones.
+@given(st.lists(st.sampled_from((-0.75, -0.5, -0.25, 0.0, 0.125, 0.375, 1.0)), min_size=2, max_size=9))
 def test_the_exact_test_agrees_with_scipy(differences: list[float]) -> None:
     assert permutation(differences).value == pytest.approx(scipys(differences), abs=1e-12)
 

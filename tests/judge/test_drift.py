@@ -380,7 +380,7 @@ def test_a_sweep_withholds_differences_where_the_judge_moved_meanwhile(say: Say,
     row = say(*sweep, "judge.moves_at=3").json["rows"][1]
     assert "labels/recall" in row["differences"]
     assert "mood/polite" not in row["differences"]
-    assert row["not_comparable"].startswith("judged definitions: the judge moved, not the system: on the frozen sample")
+    assert row["not_comparable"].startswith("mood/polite: the judge moved, not the system: on the frozen sample")
     # Moved before the sweep: both rows are graded by the same judge, and both say so.
     after = say(*sweep, "judge.moves_at=1").json["rows"]
     assert (after[1]["not_comparable"], "mood/polite" in after[1]["differences"]) == (None, True)

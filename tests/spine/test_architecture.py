@@ -14,7 +14,7 @@ FILES = sorted(path for top in ("runner", "adapters", "hydra_plugins") for path 
 NAMES = [path.relative_to(ROOT).as_posix() for path in FILES]
 
 ONLY_IN = {
-    "mlflow": ("runner/tracking.py",),
+    "mlflow": ("runner/tracking/",),
     "ragas": ("adapters/ragas.py",),
     "deepeval": ("adapters/deepeval.py",),
     "trulens": ("adapters/trulens.py",),

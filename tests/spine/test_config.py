@@ -226,7 +226,10 @@ def test_any_text_arrives_from_a_prompt_file_in_the_model_call(tmp_path: Path, t
 
 
 def test_every_stage_has_a_group_and_every_group_an_option() -> None:
-    assert {group for group, _ in OPTIONS} == {*STAGES, "records", "judge", "metrics", "tracking", "sweep", "launcher"}
+    assert {group for group, _ in OPTIONS} == {
+        *STAGES,
+        *("system", "records", "judge", "metrics", "diagnosis", "tracking", "sweep", "launcher"),
+    }
 
 
 @pytest.mark.parametrize("secret", ["u:p@ss-one@h", "u:pa/ss-one@h", "h/?a=1&token=ss-one"])

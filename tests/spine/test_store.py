@@ -65,7 +65,7 @@ def test_what_can_change_an_output_changes_the_fingerprint_and_nothing_else_does
     monkeypatch.setattr(component, "version", lambda package: "999")
     assert Part().fingerprint != first
     monkeypatch.undo()
-    monkeypatch.setattr(component, "_source_hash", lambda module: "other code")
+    monkeypatch.setattr(component, "source_hash", lambda module: "other code")
     assert Part().fingerprint != first
 
 

@@ -13,10 +13,10 @@ from urllib.request import urlopen
 
 import pytest
 
-from runner import results, tracking
+from runner import results
 from runner.config import Tracking, Trial
 from runner.errors import StoreError
-from runner.tracking import Tracker
+from runner.tracking import Tracker, database
 from tests.tracking.made_results import result
 
 
@@ -41,7 +41,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from runner.config import Tracking, Trial
-from runner.tracking import Tracker
+from runner.tracking import Tracker, database
 from tests.tracking.made_results import result
 
 tracker = Tracker(Tracking(folder=sys.argv[1]))
@@ -161,7 +161,7 @@ def test_a_database_of_another_mlflow(folder: Path, version: str, said: str) -> 
 
 
 def test_a_database_that_stays_locked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracking, "LOCK_WAIT", 0.2)
+    monkeypatch.setattr(database, "LOCK_WAIT", 0.2)
     with closing(sqlite3.connect(folder / "mlflow.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         assert "mlflow.db is locked by another program (waited 0.2 s)" in refused(Tracking(folder=str(folder)))
@@ -171,7 +171,7 @@ def test_a_database_that_stays_locked(folder: Path, monkeypatch: pytest.MonkeyPa
 def test_a_database_that_is_locked_while_a_run_is_logged(
     tracker: Tracker, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(tracking, "LOCK_WAIT", 0.0)
+    monkeypatch.setattr(database, "LOCK_WAIT", 0.0)
     made = result({"labels/recall@5": [0.5]})
     results.write(made, tmp_path / "kept")
     with closing(sqlite3.connect(folder / "mlflow.db", isolation_level=None)) as other:
@@ -287,6 +287,22 @@ def test_a_real_server(server: str, tmp_path: Path, capfd: pytest.CaptureFixture
     assert run.data.params["a"] == ""
     assert Path(tracker._client.download_artifacts(handle.run_id, "params/p.txt")).read_text() == "é" * 7000
     assert len(tracker._client.list_artifacts(handle.run_id, "results")) == 7
+    assert "A single run." in run.data.tags["mlflow.note.content"]
+    query = f"request_metadata.`mlflow.sourceRun` = '{handle.run_id}'"
+    stored = tracker._client.search_traces(locations=[run.info.experiment_id], filter_string=query)
+    assert sorted(trace.data.request for trace in stored) == [f'{{"question": "Question {n}?"}}' for n in range(3)]
+    assert [len(trace.data.spans) for trace in stored] == [5, 5, 5]
+    assert sorted(trace.info.assessments[0].value for trace in stored) == [0.1, 0.2, 0.7]
+    point = {"run": "baseline", "variable": None, "definition": "labels/recall@5", "mean": 0.5, "run_id": handle.run_id}
+    changed = {"run": "k=3", "variable": "k", "value": "3", "baseline_value": "5", "mean": 0.25, "delta": -0.25}
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report" / "report.html").write_text("<h1>found</h1>")
+    with tracker.sweep("sweep", {}, [{}, {}]) as parent:
+        parent.log([point, {**point, **changed}], failed=0, report=tmp_path / "report")
+    series = tracker._client.get_metric_history(parent.run_id, "by/k/labels/recall_at_5")
+    assert sorted((metric.step, metric.value) for metric in series) == [(3, 0.25), (5, 0.5)]
+    assert [file.path for file in tracker._client.list_artifacts(parent.run_id, "report")] == ["report/report.html"]
+    assert "mlflow.sharedViewState.paribus" in tracker._client.get_experiment(run.info.experiment_id).tags
     assert tracker.close_stale() == []
     with pytest.raises(StoreError, match=f"MLflow could not use http://{server}: .*not found"):
         tracker.load_baseline("0" * 32)
