@@ -62,7 +62,7 @@ bench: install ## the figures of docs/benchmarks.md
 	$(BIN)/python benchmarks/sweep.py
 
 screenshots: install browser ## the pictures of docs/mlflow.md
-	PARIBUS_SCREENSHOTS=docs/images $(BIN)/python -m pytest -q tests/browser/test_mlflow_ui.py
+	$(BIN)/python -m tests.browser.pictures docs/images
 
 clean: ## remove what was built; mlruns/ is left alone
 	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -144,7 +144,7 @@ class Measure(BaseModel, ABC):
             hazards=self.hazards,
         )
 
-    @property
+    @cached_property
     def key(self) -> str:
         """`labels/recall@5.unit-document`: the id, the cutoff k, and each parameter that is not at its default."""
         cutoff = getattr(self, "k", None)

@@ -64,6 +64,33 @@ class Embedded:
     tokens: int | None = None
 
 
+def plain_address(address: str) -> str:
+    """`address`, which may be stored. Raises ValueError where it is none, or may hold a secret."""
+    try:
+        parts = urlsplit(address)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ValueError("must be an address like http://localhost:11434/v1")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ValueError(
+            f"must not hold credentials, a query or a fragment (host {parts.hostname}); put the key into an "
+            "environment variable and its name into api_key_env"
+        )
+    return address
+
+
+def name_of_variable(name: str | None) -> str | None:
+    """`name`, unless it looks like the key itself. Raises ValueError."""
+    if name is not None and not fullmatch("[A-Z_][A-Z0-9_]*", name):
+        raise ValueError(
+            "must be the NAME of an environment variable in capitals, like OPENAI_API_KEY, never the key itself "
+            f"(what was given has {len(name)} characters and is not shown)"
+        )
+    return name
+
+
 class EndpointSettings(BaseModel):
     """Where a model is served and how it is asked. The key is read from the environment and kept nowhere."""
 
@@ -90,22 +117,8 @@ class EndpointSettings(BaseModel):
     waits what Retry-After says, as seconds or as a date; a wait of more than 2 minutes is not made, and the call fails
     at once. Without Retry-After it waits 0.5 seconds, doubled each time up to 8, less up to a quarter by chance."""
 
-    @field_validator("base_url")
-    @classmethod
-    def _plain_address(cls, base_url: str) -> str:
-        try:
-            parts = urlsplit(base_url)
-            usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        except ValueError:
-            usable = False
-        if not usable:
-            raise ValueError("must be an address like http://localhost:11434/v1")
-        if "@" in parts.netloc or parts.query or parts.fragment:
-            raise ValueError(
-                f"must not hold credentials, a query or a fragment (host {parts.hostname}); put the key into an "
-                "environment variable and its name into api_key_env"
-            )
-        return base_url
+    _plain_address = field_validator("base_url")(plain_address)
+    _name_of_variable = field_validator("api_key_env")(name_of_variable)
 
     @field_validator("options")
     @classmethod
@@ -114,16 +127,6 @@ class EndpointSettings(BaseModel):
             if fullmatch(r"(?i).*(api[-_ ]?keys?|authorization|secret|password|credentials?|bearer|token)", name):
                 raise ValueError(f"must not hold {name}: options are stored with the results; see api_key_env")
         return options
-
-    @field_validator("api_key_env")
-    @classmethod
-    def _name_of_variable(cls, name: str | None) -> str | None:
-        if name is not None and not fullmatch("[A-Z_][A-Z0-9_]*", name):
-            raise ValueError(
-                "must be the NAME of an environment variable in capitals, like OPENAI_API_KEY, never the key itself "
-                f"(what was given has {len(name)} characters and is not shown)"
-            )
-        return name
 
     @model_validator(mode="after")
     def _key_is_nowhere(self) -> EndpointSettings:

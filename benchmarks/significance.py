@@ -4,7 +4,8 @@
 
 Each comparison is of two runs of one system: 107 questions, of which six in ten get another score, and five definitions
 whose scores come in steps, as shares of few claims or passages do, or do not, as overlaps of words do. All goes through
-runner.compare.paired.compare. Two standard errors of 5% in 1,000 comparisons are 1.4%.
+runner.compare.paired.compare. Two standard errors of 5% in 1,000 comparisons are 1.4%. The last part is of sweeps, one
+for ten comparisons: VARIANTS of one system under DEFINITIONS definitions, of which the first five decide.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from numpy.random import Generator
 
 from adapters.schema import Definition, Question, Record, Score
 from runner.compare.findings import Comparison
-from runner.compare.paired import compare
+from runner.compare.paired import compare, compare_sweep, deciding
 from runner.results import StoredRun
 
 QUESTIONS, CHANGED = 107, 0.6
+VARIANTS, DEFINITIONS = 12, 16
 STEPS = {"quarters": 4, "fifths": 5, "tenths": 10, "overlap": 0, "other overlap": 0}
 """Definitions, and the steps of their scores; 0 = none."""
 
@@ -58,6 +60,40 @@ def simulated(comparisons: int, seed: int = 1, really_better: tuple[str, ...] = 
     return rates
 
 
+@dataclass
+class SweepRates:
+    """What a number of sweeps said in which no variant differs: in how many a definition that decides is called better
+    or worse for any variant, and in how many another one is."""
+
+    sweeps: int
+    deciding: int = 0
+    others: int = 0
+
+
+def simulated_sweeps(sweeps: int, seed: int = 3) -> SweepRates:
+    """Compare the variants of a sweep with their baseline, again and again."""
+    generator = np.random.default_rng(seed)
+    steps = {f"{n}": [*STEPS.values()][n % len(STEPS)] for n in range(DEFINITIONS)}
+    definitions = {name: _definition(name) for name in steps}
+    questions = {f"q{n:03}": Question(f"q{n:03}", "?") for n in range(QUESTIONS)}
+    rates = SweepRates(sweeps)
+    for _ in range(sweeps):
+        values = {name: _scores(generator, step) for name, step in steps.items()}
+        baseline = _run(definitions, questions, values)
+        variants = {}
+        for n in range(VARIANTS):
+            changed = {
+                name: _changed(generator, values[name], _scores(generator, step)) for name, step in steps.items()
+            }
+            variants[f"variant {n}"] = _run(definitions, questions, changed)
+        found = compare_sweep(baseline, variants, details=False)
+        rows = [row for each in found.values() for row in each.rows if row.word in ("better", "worse")]
+        decide = deciding(baseline)
+        rates.deciding += any(row.definition in decide for row in rows)
+        rates.others += any(row.definition not in decide for row in rows)
+    return rates
+
+
 def _count(rates: Rates, found: Comparison, really_better: tuple[str, ...]) -> None:
     rows = [row for row in found.rows if row.definition not in really_better]
     rates.single.update(row.definition for row in rows if row.p.value < 0.05)
@@ -66,12 +102,19 @@ def _count(rates: Rates, found: Comparison, really_better: tuple[str, ...]) -> N
     rates.any_word += any(row.word in ("better", "worse") for row in rows)
 
 
+def _scores(generator: Generator, steps: int) -> Any:
+    found = generator.beta(2, 1.5, size=QUESTIONS)
+    return np.round(found * steps) / steps if steps else found
+
+
+def _changed(generator: Generator, before: Any, other: Any) -> Any:
+    return np.where(generator.random(QUESTIONS) < CHANGED, other, before)
+
+
 def _pair(generator: Generator, steps: int, better: bool) -> tuple[Any, Any]:
     """Scores before and after: which of the two a question has first is chance, unless the candidate is better."""
-    one, other = generator.beta(2, 1.5, size=(2, QUESTIONS))
-    if steps:
-        one, other = np.round(one * steps) / steps, np.round(other * steps) / steps
-    other = np.where(generator.random(QUESTIONS) < CHANGED, other, one)
+    one, other = _scores(generator, steps), _scores(generator, steps)
+    other = _changed(generator, one, other)
     return (np.minimum(one, other), np.maximum(one, other)) if better else (one, other)
 
 
@@ -134,6 +177,11 @@ def main() -> None:
     print(f"{partly.comparisons:,} more in which two of the five definitions are really better: of the other three")
     print(f"  at least one, after Holm         {100 * partly.of(partly.any_holm):.1f}%")
     print(f"  at least one better or worse     {100 * partly.of(partly.any_word):.1f}%")
+    sweeps = simulated_sweeps(comparisons // 10)
+    of = f"{VARIANTS} variants, {DEFINITIONS} definitions of which {len(STEPS)} decide"
+    print(f"{sweeps.sweeps:,} sweeps of a system with itself: {of}")
+    print(f"  a deciding definition better or worse  {100 * sweeps.deciding / sweeps.sweeps:.1f}%")
+    print(f"  another one better or worse            {100 * sweeps.others / sweeps.sweeps:.1f}%")
     print(f"{process_time() - began:.0f} s of CPU")
 
 

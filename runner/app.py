@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 SWEPT = "PARIBUS_SWEPT"
 """Environment variable by which workers learn which overrides of the command line are swept, comma separated."""
+
+_OPEN = re.compile(r"system\.(parameters|fields|headers|columns)[.=]")
+"""Keys whose own keys are the user's."""
 
 
 def launch(arguments: Sequence[str], record_to: str | None = None) -> None:
@@ -109,6 +113,7 @@ def task(config: DictConfig, record_to: str | None = None) -> Outcome:
 
     from runner import console
     from runner.config import resolve
+    from runner.plan import refuse_idle
     from runner.run import run
 
     hydra = HydraConfig.get()
@@ -118,6 +123,8 @@ def task(config: DictConfig, record_to: str | None = None) -> Outcome:
         raise ConfigError("a dry run shows the plan of a sweep of one variable at a time; here there is none")
     if alone and hydra.mode == RunMode.MULTIRUN:
         plain["trial"].update(_cartesian(list(hydra.overrides.task)))
+    if alone and plain.get("system") and "system" not in os.environ.get(SWEPT, "").split(","):
+        refuse_idle(hydra.overrides.task)
     choices = {str(g): str(c) for g, c in hydra.runtime.choices.items() if not str(g).startswith("hydra/")}
     folder = Path(hydra.runtime.output_dir)
     outcome = run(plain, choices, folder, record_to)
@@ -154,14 +161,15 @@ def _swept(arguments: Sequence[str]) -> list[str]:
 
 
 def _split_config_dirs(arguments: Sequence[str]) -> tuple[list[str], list[Path]]:
-    """`--config-dir` is handled here and not by Hydra, so that prompts in those folders are read verbatim too."""
+    """`--config-dir` is handled here and not by Hydra, so that prompts in those folders are read verbatim too. Keys of
+    a system that the user names get the `++` without which Hydra adds none."""
     rest: list[str] = []
     folders: list[Path] = []
     given = iter(arguments)
     for argument in given:
         option, _, value = argument.partition("=")
         if option not in ("--config-dir", "-cd"):
-            rest.append(argument)
+            rest.append(f"++{argument}" if _OPEN.match(argument) else argument)
             continue
         name = value or next(given, "")
         if not name:

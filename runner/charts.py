@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
+from pathlib import Path
 
 WIDTH = 340
 """Units of a chart, which are pixels on the narrowest phone."""
@@ -473,6 +474,15 @@ def standalone(svg: str) -> str:
     return f"{head}{start.removeprefix('<svg')}>{style}{ground}{rest}\n"
 
 
+def is_ours(file: Path) -> bool:
+    """Whether a file holds what `standalone` made."""
+    with file.open(encoding="utf-8", errors="replace") as start:
+        return bool(_OURS.match(start.read(300)))
+
+
+_OURS = re.compile(r'<svg xmlns="http://www\.w3\.org/2000/svg" [^<>]*class="chart" role="img"')
+
+
 def ticks(low: float, high: float, most: int = 4) -> list[float]:
     """Round numbers at equal steps, about `most` of them, the first at or below `low`, the last at or above `high`."""
     if high <= low:
@@ -602,4 +612,4 @@ def _label(x: float, y: float, text: str, kind: str = "", anchor: str = "start")
 
 def _text(text: str) -> str:
     """`text` for a file of XML, which holds neither control characters nor lone surrogates."""
-    return escape("".join(char if char.isprintable() else " " for char in text))
+    return escape(text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text))

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from io import TextIOWrapper
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from runner import __version__
-from runner.errors import ExitCode, ParibusError
+from runner.errors import TRACEBACK, ConfigError, ExitCode, ParibusError, unforeseen
+
+if TYPE_CHECKING:
+    _Parsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 OVERRIDES = """\
 overrides are Hydra's: group=option (embedder=lsa), key=value (chunker.size=256); `--cfg job` prints the
@@ -104,6 +107,7 @@ variable, value and differences; of a server that runs elsewhere it opens the ad
 overrides: tracking.folder=..., tracking.uri=..., tracking.experiment=...
 what is where in MLflow: docs/mlflow.md
 """
+CONFIG_DIR = "--config-dir="
 WORDS = "an id, or module:Class, and parameters that are not at their defaults; values are JSON, or plain text"
 EXIT_CODES = "exit codes: 0 done; 1 something that ran failed; 2 nothing ran, the input is wrong; 130 interrupted"
 
@@ -115,7 +119,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal's encoding must not cost a finished table
-    options, rest = parser.parse_known_args(arguments)
+    options, rest = parser.parse_known_args(_joined(arguments))
     if options.command is None:
         parser.print_help()
         return ExitCode.USAGE
@@ -133,27 +137,32 @@ def hydra_habit(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    shape = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
         "paribus",
         description="RAG experiments in which one thing changes at a time.",
         epilog=EXIT_CODES,
-        formatter_class=shape,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"paribus {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for name, (summary, usage, epilog) in _COMMANDS.items():
-        command = commands.add_parser(
-            name,
-            help=summary,
-            description=summary,
-            usage=usage,
-            epilog=f"{epilog}\n{EXIT_CODES}",
-            formatter_class=shape,
-            allow_abbrev=False,
-        )
-        _ARGUMENTS[name](command)
+    for name, action in _COMMANDS.items():
+        _add(commands, name, f"paribus {name}", action)
     return parser
+
+
+def _add(commands: _Parsers, name: str, typed: str, action: _Action) -> None:
+    """Add a command or a sub-command, which knows how it is typed."""
+    command = commands.add_parser(
+        name,
+        help=action.summary,
+        description=action.summary,
+        usage=f"{typed} {action.usage}",
+        epilog=f"{action.epilog}\n{EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.set_defaults(typed=typed)
+    action.arguments(command)
 
 
 def _audit_arguments(command: argparse.ArgumentParser) -> None:
@@ -206,14 +215,14 @@ def _audit_arguments(command: argparse.ArgumentParser) -> None:
 
 def _accept_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("run", metavar="RUN", help="a result folder, latest, or the id or name of a tracked run")
-    command.add_argument("words", nargs="*", metavar="OVERRIDE", help="of tracking")
+    command.add_argument("words", nargs="*", default=[], metavar="OVERRIDE", help="of tracking")
     command.add_argument("--to", default="baseline.json", metavar="FILE", help="the file (default: baseline.json)")
     _run_arguments(command)
 
 
 def _gate_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("run", metavar="RUN", help="a result folder, latest, or the id or name of a tracked run")
-    command.add_argument("words", nargs="*", metavar="OVERRIDE", help="of tracking")
+    command.add_argument("words", nargs="*", default=[], metavar="OVERRIDE", help="of tracking")
     command.add_argument("--baseline", metavar="FILE|RUN", help="a file of `paribus accept`, or another run")
     command.add_argument("--rules", default="default", metavar="NAME|FILE", help="in conf/gate, or a YAML file")
     command.add_argument("--junit", metavar="FILE", help="write JUnit XML")
@@ -226,7 +235,7 @@ def _gate_arguments(command: argparse.ArgumentParser) -> None:
 
 def _diagnose_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("run", nargs="?", metavar="RUN", help="the run to look at")
-    command.add_argument("words", nargs="*", metavar="OVERRIDE", help="of diagnosis and of tracking")
+    command.add_argument("words", nargs="*", default=[], metavar="OVERRIDE", help="of diagnosis and of tracking")
     command.add_argument("--baseline", metavar="RUN", help="show what changed against this run")
     command.add_argument(
         "--unjudged", metavar="FILE", help="write the chunks that nobody judged, to be graded: .csv, or JSONL"
@@ -240,7 +249,7 @@ def _compare_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("baseline", metavar="BASE", help="the run to compare with")
     command.add_argument("candidate", metavar="CANDIDATE", help="the run that is judged")
     command.add_argument(
-        "words", nargs="*", metavar="OVERRIDE", help="where runs are: tracking.folder=..., tracking=off"
+        "words", nargs="*", default=[], metavar="OVERRIDE", help="where runs are: tracking.folder=..., tracking=off"
     )
     command.add_argument("--out", metavar="FOLDER", help="where files go; default: a new one in tracking.folder")
     command.add_argument("--anyway", action="store_true", help="subtract also what does not mean the same, and say so")
@@ -258,7 +267,7 @@ def _report_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _ui_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("words", nargs="*", metavar="OVERRIDE", help="of tracking")
+    command.add_argument("words", nargs="*", default=[], metavar="OVERRIDE", help="of tracking")
     command.add_argument("--port", type=int, metavar="N", help="default: 5000, or another where that is taken")
     command.add_argument("--no-open", action="store_true", help="say the address only; open no browser")
     command.add_argument("--print", action="store_true", help="print the address, or the command that would serve it")
@@ -299,10 +308,12 @@ def _definitions_arguments(command: argparse.ArgumentParser) -> None:
 
 
 class _Action(NamedTuple):
-    """One sub-command: what its help says, its arguments, and what runs it. words: what argparse left over."""
+    """One command or sub-command: what its help says, its arguments, and what runs it, which is given what argparse
+    made of the words and what it left over."""
 
     summary: str
     usage: str
+    epilog: str
     arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace, list[str]], int]
 
@@ -310,16 +321,7 @@ class _Action(NamedTuple):
 def _judge_arguments(command: argparse.ArgumentParser) -> None:
     actions = command.add_subparsers(dest="action", metavar="ACTION", prog="paribus judge", required=True)
     for name, found in _JUDGE.items():
-        action = actions.add_parser(
-            name,
-            help=found.summary,
-            description=found.summary,
-            usage=f"paribus judge {name} {found.usage}",
-            epilog=EXIT_CODES,
-            allow_abbrev=False,
-        )
-        found.arguments(action)
-        _run_arguments(action)
+        _add(actions, name, f"paribus judge {name}", found)
 
 
 def _align_arguments(action: argparse.ArgumentParser) -> None:
@@ -367,6 +369,44 @@ def _labels_arguments(action: argparse.ArgumentParser) -> None:
     action.add_argument("--replace", action="store_true", help="replace verdicts that are there already")
 
 
+def _split(options: argparse.Namespace, words: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Names and overrides: words with a `=`, and folders of configuration. Raises ConfigError for an unknown option."""
+    names: list[str] = []
+    overrides: list[str] = []
+    for word in words:
+        if word.startswith("-") and not word.startswith(CONFIG_DIR):
+            raise _no_such(options, word)
+        (overrides if "=" in word else names).append(word)
+    return names, overrides
+
+
+def _overrides(options: argparse.Namespace, rest: Sequence[str]) -> tuple[str, ...]:
+    """The words of a command that takes nothing but overrides besides its arguments."""
+    names, overrides = _split(options, (*getattr(options, "words", ()), *rest))
+    if names:
+        raise _no_such(options, names[0])
+    return tuple(overrides)
+
+
+def _no_such(options: argparse.Namespace, word: str) -> ConfigError:
+    return ConfigError(f"{word}: no such argument; `{options.typed} --help` lists what there is")
+
+
+def _joined(arguments: Sequence[str]) -> list[str]:
+    """`--config-dir DIR` as one word, as all but Hydra's own commands read it."""
+    joined: list[str] = []
+    for word in arguments:
+        if joined and joined[-1] == CONFIG_DIR.removesuffix("=") and not word.startswith("-"):
+            joined[-1] = f"{CONFIG_DIR}{word}"
+        else:
+            joined.append(word)
+    return joined
+
+
+def _path(word: str | None) -> Path | None:
+    return Path(word) if word else None
+
+
 def _aligned(options: argparse.Namespace, rest: list[str]) -> int:
     from runner import align, console
     from runner.results import RECORDING
@@ -375,16 +415,14 @@ def _aligned(options: argparse.Namespace, rest: list[str]) -> int:
     overrides = [word for word in words if align.is_override(word)]
     files = [word for word in options.words if word not in overrides]
     if len(files) != 1:
-        return _told(f"judge align takes one file of labels, got {', '.join(files) or 'none'}", ExitCode.USAGE)
-    named = [word for word in (options.definitions or ()) if word not in overrides]
-    left = [word for word in rest if word not in overrides]
-    if left:
-        return _told(f"{left[0]}: no such argument; `paribus judge align --help` lists what there is", ExitCode.USAGE)
+        raise ConfigError(f"judge align takes one file of labels, got {', '.join(files) or 'none'}")
+    if left := [word for word in rest if word not in overrides]:
+        raise _no_such(options, left[0])
     report = align.align(
         Path(files[0]),
         overrides,
-        definitions=named,
-        run=Path(options.run) if options.run else None,
+        definitions=[word for word in (options.definitions or ()) if word not in overrides],
+        run=_path(options.run),
         supported_from=options.supported_from,
         recording=Path(options.out) / RECORDING if options.out else None,
     )
@@ -400,16 +438,14 @@ def _audited(options: argparse.Namespace, rest: list[str]) -> int:
     lists = (options.run, options.columns, options.definitions, options.versions)
     given = [*options.words, *(word for words in lists for word in words or ()), *rest]
     overrides = tuple(word for word in given if command.is_override(word))
-    left = [word for word in rest if word not in overrides]
-    files = [word for word in options.words if word not in overrides]
-    if left:
-        return _told(f"{left[0]}: no such argument; `paribus audit --help` lists what there is", ExitCode.USAGE)
+    if left := [word for word in rest if word not in overrides]:
+        raise _no_such(options, left[0])
 
     def named(words: Sequence[str] | None) -> tuple[str, ...]:
         return tuple(word for word in (words or ()) if word not in overrides)
 
     asked = command.Asked(
-        files=tuple(Path(file) for file in files),
+        files=tuple(map(Path, named(options.words))),
         runs=named(options.run),
         columns=command.columns(named(options.columns)),
         definitions=named(options.definitions),
@@ -422,7 +458,7 @@ def _audited(options: argparse.Namespace, rest: list[str]) -> int:
         call_libraries=options.call_libraries,
         threshold=options.threshold,
         similar=options.similar,
-        out=Path(options.out) if options.out else None,
+        out=_path(options.out),
     )
     return ExitCode.OK if command.run(asked) else ExitCode.FAILED
 
@@ -430,58 +466,42 @@ def _audited(options: argparse.Namespace, rest: list[str]) -> int:
 def _accepted(options: argparse.Namespace, rest: list[str]) -> int:
     from runner.gate import command
 
-    if unknown := _unknown(rest):
-        return _told(f"{unknown}: no such argument; `paribus accept --help` lists what there is", ExitCode.USAGE)
-    command.accept(options.run, Path(options.to), [*options.words, *rest])
+    command.accept(options.run, Path(options.to), _overrides(options, rest))
     return ExitCode.OK
 
 
 def _gated(options: argparse.Namespace, rest: list[str]) -> int:
     from runner.gate import command
 
-    if unknown := _unknown(rest):
-        return _told(f"{unknown}: no such argument; `paribus gate --help` lists what there is", ExitCode.USAGE)
     asked = command.Asked(
         run=options.run,
         baseline=options.baseline,
         rules=options.rules,
-        junit=Path(options.junit) if options.junit else None,
-        summary=Path(options.summary) if options.summary else None,
+        junit=_path(options.junit),
+        summary=_path(options.summary),
         anyway=options.anyway,
-        overrides=(*options.words, *rest),
+        overrides=_overrides(options, rest),
     )
     return command.decide(asked).exit_code
-
-
-def _unknown(rest: Sequence[str]) -> str | None:
-    """The first word that is neither an override nor a folder of configuration."""
-    return next((word for word in rest if word.startswith("-") and not word.startswith("--config-dir=")), None)
 
 
 def _diagnosed(options: argparse.Namespace, rest: list[str]) -> int:
     from runner.diagnosis import command
 
-    given = [*options.words, *rest]
-    overrides = tuple(word for word in given if "=" in word)
-    if left := [word for word in given if word not in overrides]:
-        return _told(f"{left[0]}: no such argument; `paribus diagnose --help` lists what there is", ExitCode.USAGE)
+    overrides = _overrides(options, rest)
     if (options.labels is None) != (options.into is None):
-        return _told("--labels FILE and --into QUESTIONS.jsonl go together", ExitCode.USAGE)
+        raise ConfigError("--labels FILE and --into QUESTIONS.jsonl go together")
     if (options.labels is None) == (options.run is None):
-        return _told("diagnose takes a run, or --labels FILE --into QUESTIONS.jsonl", ExitCode.USAGE)
+        raise ConfigError("diagnose takes a run, or --labels FILE --into QUESTIONS.jsonl")
     if options.labels is not None:
         if unused := next((name for name in ("baseline", "unjudged") if getattr(options, name)), None):
-            return _told(f"--{unused} needs a run, and --labels takes none", ExitCode.USAGE)
+            raise ConfigError(f"--{unused} needs a run, and --labels takes none")
         command.put_into(Path(options.labels), Path(options.into))
         return ExitCode.OK
-    command.run(
-        command.Asked(
-            run=options.run,
-            baseline=options.baseline,
-            unjudged=Path(options.unjudged) if options.unjudged else None,
-            overrides=overrides,
-        )
+    asked = command.Asked(
+        run=options.run, baseline=options.baseline, unjudged=_path(options.unjudged), overrides=overrides
     )
+    command.run(asked)
     return ExitCode.OK
 
 
@@ -489,19 +509,15 @@ def _compared(options: argparse.Namespace, rest: list[str]) -> int:
     from runner.compare import command
 
     if options.candidate.startswith(("tracking=", "tracking.")):
-        return _told(f"compare takes two runs, got {options.candidate} as the second", ExitCode.USAGE)
-    given = [*options.words, *(options.slice or ()), *rest]
-    overrides = tuple(word for word in given if "=" in word)
-    left = [word for word in (*options.words, *rest) if word not in overrides]
-    if left:
-        return _told(f"{left[0]}: no such argument; `paribus compare --help` lists what there is", ExitCode.USAGE)
+        raise ConfigError(f"compare takes two runs, got {options.candidate} as the second")
+    slices, more = _split(options, options.slice or ())
     asked = command.Asked(
         baseline=options.baseline,
         candidate=options.candidate,
-        overrides=overrides,
+        overrides=(*_overrides(options, rest), *more),
         anyway=options.anyway,
-        slices=tuple(word for word in (options.slice or ()) if word not in overrides),
-        out=Path(options.out) if options.out else None,
+        slices=tuple(slices),
+        out=_path(options.out),
     )
     return ExitCode.OK if command.run(asked) else ExitCode.FAILED
 
@@ -509,29 +525,33 @@ def _compared(options: argparse.Namespace, rest: list[str]) -> int:
 def _reported(options: argparse.Namespace, rest: list[str]) -> int:
     from runner.report import command
 
-    given = [*options.words, *rest]
-    overrides = tuple(word for word in given if word.startswith(("tracking=", "tracking.", "--config-dir=")))
-    left = [word for word in given if word not in overrides]
-    if len(left) > 1 or any(word.startswith("-") for word in left):
-        return _told(f"{left[-1]}: no such argument; `paribus report --help` lists what there is", ExitCode.USAGE)
+    names: list[str] = []
+    overrides: list[str] = []
+    for word in (*options.words, *rest):  # the name of a run may have a `=`: chunker.size=400
+        if word.startswith("-") and not word.startswith(CONFIG_DIR):
+            raise _no_such(options, word)
+        (overrides if word.startswith(("tracking=", "tracking.", CONFIG_DIR)) else names).append(word)
+    if len(names) > 1:
+        raise _no_such(options, names[1])
     asked = command.Asked(
-        name=left[0] if left else "latest",
+        name=names[0] if names else "latest",
         baseline=options.baseline,
-        overrides=overrides,
-        out=Path(options.out) if options.out else None,
+        overrides=tuple(overrides),
+        out=_path(options.out),
     )
     command.run(asked)
     return ExitCode.OK
 
 
 def _browsed(options: argparse.Namespace, rest: list[str]) -> int:
-    if unknown := next((w for w in [*options.words, *rest] if not w.startswith(("tracking", "--config-dir="))), None):
-        return _told(f"{unknown}: no such argument; `paribus ui --help` lists what there is", ExitCode.USAGE)
     from runner.app import composed
     from runner.config import Tracking
     from runner.tracking.ui import show
 
-    settings = Tracking(**composed([*options.words, *rest])["tracking"])
+    overrides = _overrides(options, rest)
+    if other := next((word for word in overrides if not word.startswith(("tracking", CONFIG_DIR))), None):
+        raise _no_such(options, other)
+    settings = Tracking(**composed(overrides)["tracking"])
     show(settings, options.port, opens=not options.no_open, only_print=options.print)
     return ExitCode.OK
 
@@ -539,10 +559,9 @@ def _browsed(options: argparse.Namespace, rest: list[str]) -> int:
 def _sampled(options: argparse.Namespace, rest: list[str]) -> int:
     from runner import console, spot_check
 
-    if rest:
-        return _told(f"{rest[0]}: no such argument; `paribus judge sample --help` lists what there is", ExitCode.USAGE)
+    _nothing_more(options, rest)
     drawn = spot_check.draw(Path(options.run), options.share, options.definition, options.seed)
-    written = spot_check.write(drawn, Path(options.to), Path(options.csv) if options.csv else None)
+    written = spot_check.write(drawn, Path(options.to), _path(options.csv))
     console.show_sample(drawn, written)
     return ExitCode.OK
 
@@ -550,8 +569,7 @@ def _sampled(options: argparse.Namespace, rest: list[str]) -> int:
 def _frozen(options: argparse.Namespace, rest: list[str]) -> int:
     from runner import console, drift
 
-    if rest:
-        return _told(f"{rest[0]}: no such argument; `paribus judge freeze --help` lists what there is", ExitCode.USAGE)
+    _nothing_more(options, rest)
     frozen = drift.freeze(Path(options.run), options.n, options.seed)
     drift.save(frozen, Path(options.to))
     console.show_frozen(frozen, options.to)
@@ -561,9 +579,62 @@ def _frozen(options: argparse.Namespace, rest: list[str]) -> int:
 def _labelled(options: argparse.Namespace, rest: list[str]) -> int:
     from runner import console, spot_check
 
-    if rest:
-        return _told(f"{rest[0]}: no such argument; `paribus judge labels --help` lists what there is", ExitCode.USAGE)
+    _nothing_more(options, rest)
     console.show_labels(spot_check.put_back(Path(options.review), Path(options.into), options.replace), options.into)
+    return ExitCode.OK
+
+
+def _nothing_more(options: argparse.Namespace, rest: Sequence[str]) -> None:
+    if rest:
+        raise _no_such(options, rest[0])
+
+
+def _launched(options: argparse.Namespace, rest: list[str]) -> int:
+    from runner.app import launch
+
+    showing = any(argument.partition("=")[0] in _SHOWING for argument in rest)
+    if options.command == "sweep" and not showing:
+        rest = ["-m", *rest, *(["++sweep.dry_run=true"] if options.dry_run else [])]
+    if options.command == "record" and {"-m", "--multirun"} & set(rest):
+        raise ConfigError("record takes one run, not a sweep")
+    launch(rest, options.to if options.command == "record" else None)
+    return ExitCode.OK
+
+
+def _listed(options: argparse.Namespace, rest: list[str]) -> int:
+    from runner import console, definitions
+
+    if unknown := [word for word in rest if word.startswith("-") or options.action is None]:
+        raise _no_such(options, unknown[0])
+
+    def show() -> None:
+        if options.action is None:
+            console.show_definitions(*definitions.catalogue(), by=options.by)
+            return
+        words = [*options.words, *rest]  # argparse leaves parameters that follow an option over
+        if options.action == "show":
+            (spec,) = definitions.specs(words, 1)
+            console.show_definition(definitions.card(spec, options.prompts))
+        else:
+            console.show_differences(*(definitions.card(spec) for spec in definitions.specs(words, 2)))
+
+    return _piped(show)
+
+
+def _schema(options: argparse.Namespace, rest: list[str]) -> int:
+    from runner import console, definitions
+
+    _nothing_more(options, rest)
+    return _piped(lambda: console.show_schema(definitions.schema_of(options.type)))
+
+
+def _piped(show: Callable[[], None]) -> int:
+    """Show, as far as whoever reads wants it."""
+    try:
+        show()
+        sys.stdout.flush()
+    except BrokenPipeError:  # `| head` has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return ExitCode.OK
 
 
@@ -571,24 +642,28 @@ _JUDGE = {
     "align": _Action(
         "measure how far the judge agrees with people",
         "HUMAN.jsonl [OVERRIDE ...] [--definitions ID ...] [--run FOLDER] [--out FOLDER] [--json]",
+        "",
         _align_arguments,
         _aligned,
     ),
     "sample": _Action(
         "draw answers of a run for people to judge, as a local page",
         "--run FOLDER [--share 0.1] [--definition KEY] [--to review.html] [--csv FILE] [--seed 0] [--json]",
+        "",
         _sample_arguments,
         _sampled,
     ),
     "freeze": _Action(
         "keep a sample of graded records, to see later whether the judge moved",
         "--run FOLDER [--n 30] [--to judge_frozen.json] [--seed 0] [--json]",
+        "",
         _freeze_arguments,
         _frozen,
     ),
     "labels": _Action(
         "put what people said into the test set",
         "REVIEW --into QUESTIONS.jsonl [--replace] [--json]",
+        "",
         _labels_arguments,
         _labelled,
     ),
@@ -603,78 +678,90 @@ def _schema_arguments(command: argparse.ArgumentParser) -> None:
 
 
 _COMMANDS = {
-    "run": ("run one experiment", "paribus run [--json] [OVERRIDE ...]", OVERRIDES),
-    "sweep": (
+    "run": _Action("run one experiment", "[--json] [OVERRIDE ...]", OVERRIDES, _run_arguments, _launched),
+    "sweep": _Action(
         "run a baseline, and variants that differ from it in one variable each",
-        "paribus sweep [--json] [--dry-run] [OVERRIDE ...]",
+        "[--json] [--dry-run] [OVERRIDE ...]",
         OVERRIDES + SWEEP,
+        _sweep_arguments,
+        _launched,
     ),
-    "record": (
+    "record": _Action(
         "run one experiment, and keep the replies of its judge so that it can be scored again without asking",
-        "paribus record [--to FILE] [--json] [OVERRIDE ...]",
+        "[--to FILE] [--json] [OVERRIDE ...]",
         OVERRIDES + RECORD,
+        _record_arguments,
+        _launched,
     ),
-    "definitions": (
+    "definitions": _Action(
         "list the definitions of scores, or show what one means",
-        "paribus definitions [--by asks|framework] [--json] [show | diff ...]",
+        "[--by asks|framework] [--json] [show | diff ...]",
         DEFINITIONS,
+        _definitions_arguments,
+        _listed,
     ),
-    "diagnose": (
+    "diagnose": _Action(
         "say which fault each question of a run has, by what it is told, and what to try",
-        "paribus diagnose RUN [--baseline RUN] [--unjudged FILE] [--json] [OVERRIDE ...]",
+        "RUN [--baseline RUN] [--unjudged FILE] [--json] [OVERRIDE ...]",
         DIAGNOSE,
+        _diagnose_arguments,
+        _diagnosed,
     ),
-    "compare": (
+    "compare": _Action(
         "compare two runs question by question: what changed, beyond chance or not, and where",
-        "paribus compare BASE CANDIDATE [--out FOLDER] [--anyway] [--slice NAME ...] [--json] [OVERRIDE ...]",
+        "BASE CANDIDATE [--out FOLDER] [--anyway] [--slice NAME ...] [--json] [OVERRIDE ...]",
         COMPARE,
+        _compare_arguments,
+        _compared,
     ),
-    "report": (
+    "report": _Action(
         "write what a sweep or a run found as one page, and as Markdown for a pull request",
-        "paribus report [SWEEP|RUN] [--baseline RUN] [--out FOLDER] [--json] [OVERRIDE ...]",
+        "[SWEEP|RUN] [--baseline RUN] [--out FOLDER] [--json] [OVERRIDE ...]",
         REPORT,
+        _report_arguments,
+        _reported,
     ),
-    "audit": (
+    "audit": _Action(
         "show why scores of one name differ: other claims, other verdicts, or another formula",
-        "paribus audit [ANSWERS | --run RUN ... | --example | --ranking MARKS] [OPTIONS] [OVERRIDE ...]",
+        "[ANSWERS | --run RUN ... | --example | --ranking MARKS] [OPTIONS] [OVERRIDE ...]",
         AUDIT,
+        _audit_arguments,
+        _audited,
     ),
-    "accept": (
+    "accept": _Action(
         "accept a run as the baseline that later ones are held to",
-        "paribus accept RUN [--to FILE] [--json] [OVERRIDE ...]",
+        "RUN [--to FILE] [--json] [OVERRIDE ...]",
         ACCEPT,
+        _accept_arguments,
+        _accepted,
     ),
-    "gate": (
+    "gate": _Action(
         "end with exit code 1 where a run is worse than the accepted baseline",
-        "paribus gate RUN [--baseline FILE|RUN] [--rules NAME|FILE] [--junit FILE] [--summary FILE] [--anyway] "
-        "[--json] [OVERRIDE ...]",
+        "RUN [--baseline FILE|RUN] [--rules NAME|FILE] [--junit FILE] [--summary FILE] [--anyway] [--json] "
+        "[OVERRIDE ...]",
         GATE,
+        _gate_arguments,
+        _gated,
     ),
-    "judge": ("show how far a judge agrees with people", "paribus judge ACTION ...", JUDGE),
-    "ui": ("look at the runs in MLflow", "paribus ui [OVERRIDE ...] [--port N] [--no-open] [--print]", UI),
-    "schema": ("print the JSON Schema of what paribus reads and writes", "paribus schema TYPE", ""),
-}
-_ARGUMENTS = {
-    "run": _run_arguments,
-    "sweep": _sweep_arguments,
-    "record": _record_arguments,
-    "definitions": _definitions_arguments,
-    "compare": _compare_arguments,
-    "diagnose": _diagnose_arguments,
-    "report": _report_arguments,
-    "audit": _audit_arguments,
-    "accept": _accept_arguments,
-    "gate": _gate_arguments,
-    "judge": _judge_arguments,
-    "ui": _ui_arguments,
-    "schema": _schema_arguments,
+    "judge": _Action(
+        "show how far a judge agrees with people",
+        "ACTION ...",
+        JUDGE,
+        _judge_arguments,
+        lambda options, rest: _JUDGE[options.action].run(options, rest),
+    ),
+    "ui": _Action(
+        "look at the runs in MLflow", "[OVERRIDE ...] [--port N] [--no-open] [--print]", UI, _ui_arguments, _browsed
+    ),
+    "schema": _Action("print the JSON Schema of what paribus reads and writes", "TYPE", "", _schema_arguments, _schema),
 }
 
 
 def _guarded(options: argparse.Namespace, rest: list[str]) -> int:
     failed = ExitCode.USAGE if options.command == "gate" else ExitCode.FAILED  # of a gate, FAILED means a regression
+    os.environ["PARIBUS_FORMAT"] = "json" if getattr(options, "json", False) else "text"
     try:
-        return _dispatch(options, rest)
+        return _COMMANDS[options.command].run(options, rest)
     except ParibusError as error:
         return _told(error, failed if error.exit_code == ExitCode.FAILED else error.exit_code)
     except KeyboardInterrupt:
@@ -689,84 +776,7 @@ def _guarded(options: argparse.Namespace, rest: list[str]) -> int:
             return _told(sentence, ExitCode.USAGE)
         if os.environ.get(TRACEBACK):
             raise
-        place = _last_place(error)
-        return _told(f"{place}{type(error).__name__}: {error} ({TRACEBACK}=1 prints where from)", failed)
-
-
-TRACEBACK = "PARIBUS_TRACEBACK"
-"""Environment variable that has an unforeseen error printed with its traceback."""
-
-
-def _last_place(error: Exception) -> str:
-    from traceback import extract_tb
-
-    frames = extract_tb(error.__traceback__)
-    return f"{frames[-1].filename}:{frames[-1].lineno}: " if frames else ""
-
-
-def _dispatch(options: argparse.Namespace, rest: list[str]) -> int:
-    if options.command in ("definitions", "schema"):
-        try:
-            code = _looked_up(options, rest)
-            sys.stdout.flush()
-        except BrokenPipeError:  # `| head` has read enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = ExitCode.OK
-        return code
-    if options.command == "judge":
-        os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
-        return _JUDGE[options.action].run(options, rest)
-    if options.command in ("accept", "gate"):
-        os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
-        return _accepted(options, rest) if options.command == "accept" else _gated(options, rest)
-    if options.command == "diagnose":
-        os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
-        return _diagnosed(options, rest)
-    if options.command == "compare":
-        os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
-        return _compared(options, rest)
-    if options.command == "report":
-        os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
-        return _reported(options, rest)
-    if options.command == "audit":
-        os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
-        return _audited(options, rest)
-    if options.command == "ui":
-        return _browsed(options, rest)
-    from runner.app import launch
-
-    os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
-    showing = any(argument.partition("=")[0] in _SHOWING for argument in rest)
-    if options.command == "sweep" and not showing:
-        rest = ["-m", *rest, *(["++sweep.dry_run=true"] if options.dry_run else [])]
-    if options.command == "record" and {"-m", "--multirun"} & set(rest):
-        return _told("record takes one run, not a sweep", ExitCode.USAGE)
-    launch(rest, options.to if options.command == "record" else None)
-    return ExitCode.OK
-
-
-def _looked_up(options: argparse.Namespace, rest: list[str]) -> int:
-    from runner import console, definitions
-
-    command = f"paribus {options.command}"
-    action = getattr(options, "action", None)
-    unknown = [word for word in rest if word.startswith("-") or action is None]
-    if unknown:
-        return _told(f"{unknown[0]}: no such argument; `{command} --help` lists what there is", ExitCode.USAGE)
-    if options.command == "schema":
-        console.show_schema(definitions.schema_of(options.type))
-        return ExitCode.OK
-    os.environ["PARIBUS_FORMAT"] = "json" if options.json else "text"
-    if action is None:
-        console.show_definitions(*definitions.catalogue(), by=options.by)
-        return ExitCode.OK
-    words = [*options.words, *rest]  # argparse leaves parameters that follow an option over
-    if action == "show":
-        (spec,) = definitions.specs(words, 1)
-        console.show_definition(definitions.card(spec, options.prompts))
-    else:
-        console.show_differences(*(definitions.card(spec) for spec in definitions.specs(words, 2)))
-    return ExitCode.OK
+        return _told(unforeseen(error), failed)
 
 
 _SHOWING = {"--cfg", "-c", "--info", "-i", "--hydra-help", "--shell-completion", "-sc"}

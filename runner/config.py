@@ -169,6 +169,12 @@ class Experiment(_Settings):
     sweep: Sweep
 
     @model_validator(mode="after")
+    def _frozen_are_of_stages(self) -> Experiment:
+        if self.system is not None and self.records.frozen:
+            raise ValueError("records=frozen replays contexts for our own prompt; a system of your own finds its own")
+        return self
+
+    @model_validator(mode="after")
     def _candidates_reach_k(self) -> Experiment:
         if 0 < self.reranker.candidates < self.retriever.k:
             raise ValueError(

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from runner.phrases import shortened
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -97,7 +99,7 @@ def show_sweep(result: SweepResult) -> None:
         )
         return
     for text in result.notes:
-        note(f"note: {text}")
+        note(f"note: {said(text)}")
     done = [row.outcome for row in result.rows if row.outcome]
     if not done:
         return
@@ -117,26 +119,24 @@ def show_sweep(result: SweepResult) -> None:
         note(f"Not shown for lack of room: {', '.join(map(_header, left))}")
     family = max((row.compared[key].family for row in result.rows for key in keys if key in row.compared), default=0)
     note("* better or worse: the 95% paired bootstrap interval excludes 0, six questions or more changed, and the")
-    note(
-        f"  p-value is below 5% after Holm for the {family} comparisons in this table: the chance that one `*` or more is"
-    )
-    note("  chance is below 5%. Without it: cannot be told here.")
+    note(f"  p-value is below 5% after Holm for the {family} comparisons in definitions of the table: the chance that")
+    note("  one `*` or more is chance is below 5%. Without it: cannot be told here.")
     if any(row.outcome and row.outcome.errors for row in result.rows):
         note("! questions without an answer; they count 0 where an answer or a ranking is scored")
     for row in result.rows:
         means = row.outcome.means if row.outcome else {}
         for key in keys:
             if (mine := means.get(key)) and mine.n != done[0].means[key].n:
-                note(f"{row.planned.label}: {_header(key)} is over {_over(mine)}")
+                note(f"{shortened(row.planned.label)}: {_header(key)} is over {_over(mine)}")
         if row.not_comparable:
-            note(f"{row.planned.label}: no difference is shown: {row.not_comparable}")
+            note(f"{shortened(row.planned.label)}: no difference is shown: {said(row.not_comparable)}")
     if result.recommendation:
         from runner.recommendation.terminal import show
 
         show(result.recommendation)
     _footer(done, result.folder, result.ui)
     if result.report:
-        note(f"Report: {result.report}")
+        note(f"Report: {result.report / 'report.html'}")
 
 
 def show_definitions(found: Sequence[Measure], problems: Sequence[str], by: By) -> None:
@@ -376,7 +376,8 @@ def _columns() -> int:
 
 def _marked(row: Row) -> str:
     errors = row.outcome.errors if row.outcome else 0
-    return f"{row.planned.label} !{errors}" if errors else row.planned.label
+    mark = f" !{errors}" if errors else ""
+    return f"{shortened(row.planned.label, RUN_COLUMN - len(mark))}{mark}"
 
 
 def _cells(row: Row, keys: Sequence[str]) -> list[str]:

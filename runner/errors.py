@@ -17,6 +17,19 @@ class ExitCode(IntEnum):
     """Stopped by Ctrl-C or SIGTERM; what was finished is kept."""
 
 
+TRACEBACK = "PARIBUS_TRACEBACK"
+"""Environment variable that has an unforeseen error printed with its traceback."""
+
+
+def unforeseen(error: Exception) -> str:
+    """An error that no code expected, in one sentence, with the place where it was raised."""
+    from traceback import extract_tb
+
+    frames = extract_tb(error.__traceback__)
+    place = f"{frames[-1].filename}:{frames[-1].lineno}: " if frames else ""
+    return f"{place}{type(error).__name__}: {error} ({TRACEBACK}=1 prints where from)"
+
+
 class ParibusError(Exception):
     """A mistake in what paribus was given. The message says what was found, where, what is allowed and what to do.
 

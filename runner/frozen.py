@@ -33,6 +33,12 @@ def stored_records(settings: Records, test_set: TestSet, plain: Mapping[str, Any
     if settings.path is None:
         raise ConfigError("records.path is missing: records=frozen replays the contexts of a result folder; name it")
     run = read_run(Path(settings.path).expanduser())
+    if run.config.get("system"):
+        raise ConfigError(
+            f"records.path: {settings.path} is a run of a system of your own, whose contexts no chunker or retriever "
+            "of this configuration made; name a run with system=stages, or vary the prompt inside your system "
+            "(system.parameters)"
+        )
     frozen, found = run.summary["dataset"].get("checksum"), test_set.checksum
     if frozen != found:
         raise ConfigError(

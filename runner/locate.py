@@ -35,7 +35,10 @@ def located(name: str, settings: Tracking) -> Path:
         # A copy or a checkout changes the times of files, so the order is that of the runs' own, which are UTC.
         found = [(_started(file), file.parent) for file in (settings.root / "results").glob(f"*/*/{SUMMARY}")]
         if not found:
-            raise DataError(f"{settings.root / 'results'} holds no finished run; `paribus run` makes one")
+            raise DataError(
+                f"{settings.root / 'results'} holds no finished run; `paribus run` or `paribus sweep` makes one, and "
+                "tracking.folder=FOLDER looks in another place"
+            )
         return max(found)[1]
     if folder.is_dir():
         runs = sorted(file.parent.name for file in folder.glob(f"*/{SUMMARY}"))
@@ -43,6 +46,8 @@ def located(name: str, settings: Tracking) -> Path:
         raise DataError(f"{name} is no result folder: it has no {SUMMARY}{hint}")
     if not settings.enabled:
         raise DataError(f"{name} is no result folder, and tracking is off, so that no tracked run can be looked up")
+    if not has_data(settings):
+        raise DataError(f"{name} is no result folder, and {settings.root} has no tracking data to look it up in")
     from runner.tracking import Tracker
 
     return Tracker(settings).results_of(name)

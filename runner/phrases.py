@@ -47,6 +47,15 @@ def cut(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[:length]} … ({len(text) - length:,} more characters)"
 
 
+def shortened(text: str, length: int = 60) -> str:
+    """`text` on one line of at most `length` characters, without what is between its beginning and its end."""
+    line = plain(text)
+    if len(line) <= length:
+        return line
+    tail = length // 3
+    return f"{line[: length - tail - 1].rstrip()}…{line[-tail:].lstrip()}"
+
+
 def field(value: Any) -> str:
     """A field of a card."""
     if value is None or value == "":

@@ -6,6 +6,7 @@ those that equal the baseline; never n x m.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -112,9 +113,7 @@ def plan(
     baseline = PlannedRun(None, None, tuple(fixed), compose(fixed))
     check(baseline.composed)
     if baseline.composed.config.get("system"):
-        for variable in variables:
-            if variable.name.split(".")[0] in OF_STAGES:
-                raise ConfigError(f"{variable.name} cannot be swept: with a system of your own the stages do not run")
+        refuse_idle([*fixed, *(variable.name for variable in variables)])
     runs, left_out = [baseline], []
     seen = {fingerprint(baseline.composed.described()): "the baseline"}
     for variable in variables:
@@ -145,6 +144,13 @@ def plan(
     if faults:
         raise ConfigError("\n".join(faults))
     return Plan(tuple(runs), tuple(left_out))
+
+
+def refuse_idle(overrides: Sequence[str]) -> None:
+    """Raises ConfigError for an override that a run with a system of one's own would not use."""
+    for override in overrides:
+        if re.split(r"[.=@]", override.lstrip("+~"), maxsplit=1)[0] in OF_STAGES:
+            raise ConfigError(f"{override} has no effect: with a system of your own the stages do not run")
 
 
 def other_differences(baseline: Composed, variant: Composed, variable: str) -> list[str]:

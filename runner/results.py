@@ -274,12 +274,27 @@ class StoredRun:
         return found if isinstance(found, dict) else {}
 
     @property
-    def standing(self) -> Standing | None:
-        """Where the judge stood on its frozen sample; None where it has none, or it was not measured."""
+    def drift(self) -> Drift | None:
+        """What was measured of the judge on its frozen sample; None where it has none, or nothing was measured. Raises
+        DataError."""
+        from pydantic import ValidationError
+
         from runner.drift import Drift
 
-        drift = self.summary.get("drift")
-        return from_json(Drift, json.dumps(drift)).standing if drift else None
+        found = self.summary.get("drift")
+        try:
+            return from_json(Drift, json.dumps(found)) if found else None
+        except ValidationError as error:
+            fault = error.errors()[0]
+            place = ".".join(map(str, ("drift", *fault["loc"])))
+            told = f"{SUMMARY}: {place}: {fault['msg']}"
+            raise DataError(f"the result folder {self.folder} cannot be read: {told}. Make the run again") from error
+
+    @property
+    def standing(self) -> Standing | None:
+        """Where the judge stood on its frozen sample; None where it has none, or it was not measured. Raises
+        DataError."""
+        return self.drift.standing if self.drift else None
 
     def judged(self) -> list[str]:
         """Keys of the definitions that ask a judge."""
@@ -298,7 +313,11 @@ def read_run(folder: Path) -> StoredRun:
     if missing:
         raise DataError(f"{folder} is no result folder: it has no {' and no '.join(missing)}")
     summary = _mapping(folder / SUMMARY, json.loads)
-    config = _mapping(folder / CONFIG, yaml.safe_load)
+    if lost := [key for key in ("name", "started", "dataset", "definitions", "judge") if key not in summary]:
+        told = f"{SUMMARY} has no {' and no '.join(lost)}"
+        raise DataError(f"the result folder {folder} cannot be read: {told}. Make the run again")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where PyYAML was built with it
+    config = _mapping(folder / CONFIG, lambda text: yaml.load(text, loader))
     try:
         return StoredRun(
             folder=folder,
@@ -329,7 +348,7 @@ def _mapping(path: Path, load: Callable[[str], Any]) -> dict[str, Any]:
 
 def _by_id(path: Path, kind: type[T], field: str) -> Mapping[str, T]:
     lines = Lines(path, kind, field)
-    return lines if _large(path) else dict(lines)
+    return lines if _large(path) else lines.whole()
 
 
 def _scores(folder: Path) -> Mapping[str, Mapping[str, Score]]:

@@ -234,9 +234,19 @@ def _outcome(built: Experiment, result: RunResult, folder: Path, run_id: str | N
             *_notes(result),
             *_faults(built, result),
             *_unkept(asking),
+            *_untraced(built, result),
             *(_judge_notes(built, result) if result.judge else ()),
         ),
     )
+
+
+def _untraced(built: Experiment, result: RunResult) -> list[str]:
+    traces, of = built.tracking.traces, len(result.questions)
+    if not built.tracking.enabled or not 0 < traces < of:
+        return []
+    return [
+        f"MLflow shows the first {traces:,} of {of:,} questions one by one (tracking.traces); per_question.csv has all"
+    ]
 
 
 def _faults(built: Experiment, result: RunResult) -> list[str]:
@@ -277,7 +287,8 @@ def _notes(result: RunResult) -> list[str]:
         chunk for record in result.records for chunk in (*record.context, *_ranked(record)) if not is_placed(chunk)
     ]:
         notes.append(
-            f"passages of the system that stand in no document of the test set: {len(set(lost))}; labels count them "
+            f"passages of the system without a place in the test set: {len(set(lost))} (they stand in no document, or "
+            "in several and their doc_id does not say in which); labels count them "
             f"as not relevant. The first: {cut(plain(lost[0].text), 80)!r}"
         )
     return notes

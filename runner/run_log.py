@@ -37,12 +37,16 @@ PREFIXES = (
 )
 """First parts of the names that tracking makes itself; no definition key maps to a name that begins with one."""
 
+OWN_ASSESSMENTS = FAULT, REFERENCE = ("fault", "reference answer")
+"""Assessments of a trace that are no scores."""
+
 TABLE = "paribus.table"
 """The tag with the definition keys of the table, as JSON."""
 
 _ESCAPE = re.compile(r"_at_|_x([0-9a-f]*)_")
 # ':' is legal too, but not on Windows. Names may become paths: no empty part, and no part that begins with a dot.
 _NOT_IN_METRIC = r"[^\w./ -]|^/|(?<=/)/|/\Z|(?<![^/])\.|" + "|".join(rf"(?<=^{prefix})/" for prefix in PREFIXES)
+_NOT_IN_ASSESSMENT = ":|[\ud800-\udfff]|" + "|".join(rf"^{own[0]}(?={own[1:]}\Z)" for own in OWN_ASSESSMENTS)
 _NOT_IN_FILE = r"[^A-Za-z0-9_.-]|^\."
 
 
@@ -74,9 +78,9 @@ def definition_key(name: str) -> str:
 
 def assessment_name(key: str) -> str:
     """The name of a definition key among the assessments of a trace: `ragas/faithfulness` -> `ragas:faithfulness`,
-    because MLflow's pages show only what stands after a slash. The key itself is in the metadata."""
-    name = storable(key).replace("/", ":")
-    return name if len(name) < NAME_LIMIT else metric_name(key).replace("/", ":")
+    because MLflow's pages show only what stands after a slash. The key itself is in the metadata. No two keys share a
+    name, and none has one of OWN_ASSESSMENTS."""
+    return _escape(key, _NOT_IN_ASSESSMENT).replace("/", ":")
 
 
 def safe_artifact_name(id: str) -> str:

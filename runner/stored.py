@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-BLOCK = 4_000_000
-"""Bytes that are read at once."""
+BLOCK = 250_000
+"""Bytes that are read at once; larger blocks leave the cache of a core and take longer."""
+NEWLINE = 10
 BATCH = 2_000
 """Lines that are parsed at once."""
 OF_LINES = b"paribus.lines"
@@ -67,6 +68,11 @@ def identity(blocks: Iterable[bytes]) -> str:
     return f"{size}-{check:08x}"
 
 
+def _after(block: bytearray, place: int, length: int) -> int:
+    """Where the next line begins; length + 1 = not in this block."""
+    return block.find(b"\n", place, length) + 1 or length + 1
+
+
 class Lines(Mapping[str, T], Generic[T]):
     """The values of a JSONL file by the field that names them, which is found without parsing the line where it comes
     first, as in the files that paribus writes. What was parsed is kept. Raises DataError, when something is asked for,
@@ -79,17 +85,36 @@ class Lines(Mapping[str, T], Generic[T]):
     @cached_property
     def _starts(self) -> dict[str, int]:
         begins = re.compile(rb'\{"%s":"([^"\\]*)"[,}]' % self._field.encode())
-        starts: dict[str, int] = {}
-        start = 0
-        with self.path.open("rb", buffering=BLOCK) as file:
-            for line in file:
-                if line != b"\n":
-                    found = begins.match(line)
-                    id = found[1].decode("utf-8") if found else self._slowly(line, start)
-                    if starts.setdefault(id, start) != start:
-                        raise refused(self.path, start, f"{id!r} stands in an earlier line too")
-                start += len(line)
-        return starts
+        ids: list[str] = []
+        starts: list[int] = []
+        slow: list[int] = []
+        block = bytearray(BLOCK)
+        with self.path.open("rb", buffering=0) as file:
+            at, inside = 0, False  # where the block is in the file, and whether a line of the last one goes on in it
+            while length := file.readinto(block):
+                place = _after(block, 0, length) if inside else 0
+                while place < length:
+                    if block[place] != NEWLINE:
+                        found = begins.match(block, place, length)
+                        if not found:  # the id stands elsewhere, or is cut off by the end of the block
+                            slow.append(len(ids))
+                        ids.append(found[1].decode("utf-8") if found else "")
+                        starts.append(at + place)
+                    place = _after(block, place, length)
+                inside = place > length
+                at += length
+        with self.path.open("rb") as lines:
+            for row in slow:
+                lines.seek(starts[row])
+                line = lines.readline()
+                found = begins.match(line)
+                ids[row] = found[1].decode("utf-8") if found else self._slowly(line, starts[row])
+        found_at = dict(zip(ids, starts, strict=True))
+        if len(found_at) != len(ids):
+            first = {id: row for row, id in reversed([*enumerate(ids)])}
+            twice = next(row for row, id in enumerate(ids) if first[id] != row)
+            raise refused(self.path, starts[twice], f"{ids[twice]!r} stands in an earlier line too")
+        return found_at
 
     def _slowly(self, line: bytes, start: int) -> str:
         return str(getattr(parsed(self._kind, line, self.path, start), self._field))
@@ -99,11 +124,21 @@ class Lines(Mapping[str, T], Generic[T]):
             start = self._starts[id]
             with self.path.open("rb") as file:
                 file.seek(start)
-                value = parsed(self._kind, file.readline(), self.path, start)
-            if (found := getattr(value, self._field)) != id:
-                raise refused(self.path, start, f"it is of {found!r} and of {id!r}")
-            self._kept[id] = value
+                self._kept[id] = self._checked(id, file.readline(), start)
         return self._kept[id]
+
+    def _checked(self, id: str, line: bytes, start: int) -> T:
+        value = parsed(self._kind, line, self.path, start)
+        if (found := getattr(value, self._field)) != id:
+            raise refused(self.path, start, f"it is of {found!r} and of {id!r}")
+        return value
+
+    def whole(self) -> dict[str, T]:
+        """All of it, parsed."""
+        starts, text = self._starts, self.path.read_bytes()
+        ends = [*list(starts.values())[1:], len(text)]
+        lines = zip(starts.items(), ends, strict=True) if starts else ()
+        return {id: self._checked(id, text[start:end], start) for (id, start), end in lines}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._starts)
@@ -228,15 +263,26 @@ class StoredScores(Mapping[str, Mapping[str, Score]]):
         if table.num_rows != len(starts):
             return None
 
+        def plain(column: Any, none: Any, kind: Any, type: Any) -> NDArray[Any]:
+            # Neither to_numpy nor fill_null: both import pandas, for half a second.
+            found = column.cast(kind)
+            valid, data = found.buffers()
+            rows = slice(found.offset, found.offset + len(found))
+            values = np.frombuffer(data, type)[rows]
+            if valid is None:
+                return values
+            return np.where(np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")[rows], values, none)
+
         def coded(column: Any) -> tuple[list[str], NDArray[int64]]:
             encoded = column.dictionary_encode()
-            return encoded.dictionary.to_pylist(), encoded.indices.fill_null(-1).to_numpy().astype(np.int64)
+            return encoded.dictionary.to_pylist(), plain(encoded.indices, -1, pyarrow.int64(), np.int64)
 
-        (ids, id), (keys, key) = (coded(table[name].combine_chunks()) for name in ("question_id", "definition"))
+        columns = {name: table[name].combine_chunks() for name in ("question_id", "definition", "value", "flaky")}
+        (ids, id), (keys, key) = (coded(columns[name]) for name in ("question_id", "definition"))
         _, judge = coded(table["judge"].combine_chunks().field("fingerprint"))
-        value = table["value"].to_numpy()
-        flaky = table["flaky"].to_numpy()
-        return _Table(ids, id, keys, key, value.astype(np.float64), flaky.astype(np.bool_), judge)
+        value = plain(columns["value"], np.nan, pyarrow.float64(), np.float64)
+        flaky = plain(columns["flaky"], 0, pyarrow.int8(), np.int8).astype(np.bool_)
+        return _Table(ids, id, keys, key, value, flaky, judge)
 
     def _from_lines(self) -> _Table:
         import numpy as np

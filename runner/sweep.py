@@ -6,15 +6,17 @@ serves.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
+from traceback import print_exception
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from runner import sweep_folder, yaml_folders
+from runner import phrases, sweep_folder, yaml_folders
 from runner.config import Tracking, asked_judge, experiment, fingerprints
-from runner.errors import ParibusError, StoreError
+from runner.errors import TRACEBACK, ParibusError, unforeseen
 from runner.plan import Composed, Plan, PlannedRun, Variable, plan
 from runner.recommendation.findings import Recommendation
 from runner.recommendation.recommend import recommend
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from runner.compare import findings
-    from runner.diagnosis.findings import Diagnosis
+    from runner.report.findings import Report
 
 T = TypeVar("T")
 Compose = Callable[[Sequence[str]], Composed]
@@ -115,8 +117,8 @@ class Sweep:
             result = self._execute(planned, parent.run_id)
             try:
                 parent.log(sweep_table(result), failed=len(result.failed), report=result.report)
-            except StoreError as error:  # the table is shown first: nothing that was measured may be lost to this
-                result = replace(result, untracked=str(error))
+            except Exception as error:  # the table is shown first: nothing that was measured may be lost to this
+                result = replace(result, untracked=_told(error))
         return replace(result, ui=ui_command(settings), notes=(*notes, *result.notes))
 
     def _execute(self, planned: Plan, parent: str | None = None) -> SweepResult:
@@ -140,7 +142,7 @@ class Sweep:
         whatever becomes of that."""
         stored = _stored(result)
         notes: list[str] = [
-            f"{row.label}: {row.error}"
+            f"{phrases.shortened(row.label)}: {row.error}"
             for row, each in zip(stored.rows, result.rows, strict=True)
             if row.error and each.outcome
         ]
@@ -148,18 +150,19 @@ class Sweep:
         def attempt(work: Callable[[], T], what: str) -> T | None:
             try:
                 return work()
-            except (ParibusError, OSError) as error:
-                notes.append(f"{what}: {error}")
+            except Exception as error:
+                notes.append(f"{what}: {_told(error)}")
                 return None
 
         compared = attempt(lambda: stored.comparisons, "the runs are not compared") or {}
         result = replace(result, rows=tuple(_beside_baseline(row, compared) for row in result.rows))
         attempt(lambda: sweep_folder.write(stored), "the sweep is not written down")
         if compared:
-            diagnosis = attempt(lambda: _diagnosis(stored), "the baseline is not diagnosed")
-            recommendation = attempt(lambda: recommend(stored, diagnosis), "nothing is recommended")
-            report = attempt(lambda: _reported(stored), "there is no report")
-            result = replace(result, recommendation=recommendation, report=report)
+            found = attempt(lambda: _material(stored), "there is no report")
+            written = attempt(lambda: _reported(found, stored.folder), "there is no report") if found else None
+            recommended = found.recommendation if found else None
+            recommended = recommended or attempt(lambda: recommend(stored, None), "nothing is recommended")
+            result = replace(result, recommendation=recommended, report=written)
         return replace(result, notes=tuple(notes))
 
     def _trial(self, planned: PlannedRun, parent: str | None, baseline: Outcome | None) -> dict[str, str]:
@@ -218,18 +221,27 @@ def _stored_row(row: Row) -> StoredRow:
     )
 
 
-def _diagnosis(stored: StoredSweep) -> Diagnosis | None:
-    from runner.diagnosis.diagnose import diagnose
-    from runner.diagnosis.rules import rules_of
+def _told(error: Exception) -> str:
+    """Why something after the runs went wrong. What was measured is there, so an error that nobody foresaw is told and
+    not raised."""
+    if isinstance(error, ParibusError | OSError):
+        return str(error)
+    if os.environ.get(TRACEBACK):
+        print_exception(error)
+    return unforeseen(error)
 
-    return diagnose(stored.baseline, rules_of(stored.baseline)) if stored.baseline else None
+
+def _material(stored: StoredSweep) -> Report:
+    from runner.report.material import material
+
+    return material(stored)
 
 
-def _reported(stored: StoredSweep) -> Path:
-    from runner.report.files import write
+def _reported(found: Report, sweep: Path) -> Path:
+    from runner.report.files import write_report
 
-    folder = stored.folder / "report"
-    write(stored, folder)
+    folder = sweep / "report"
+    write_report(found, folder)
     return folder
 
 

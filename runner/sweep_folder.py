@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.schema import from_json, to_json
+from runner import phrases
 from runner.compare.findings import Comparison
 from runner.compare.paired import compare_sweep
 from runner.config import flatten, redacted
@@ -157,14 +158,23 @@ def read_sweep(folder: Path) -> StoredSweep:
     if not path.is_file():
         return _from_results(folder)
     try:
-        file = from_json(_File, path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, ValidationError) as error:
-        said = " ".join(str(error).partition("For further information")[0].split())
-        raise DataError(f"{path} cannot be read: {said[:300]}. Remove it, and the result folders are read") from error
+        file = from_json(_File, path.read_text(encoding="utf-8-sig"))
+    except ValidationError as error:
+        fault = error.errors()[0]
+        said = ": ".join(filter(None, (".".join(map(str, fault["loc"])), fault["msg"])))
+        raise DataError(f"{path} cannot be read: {said}. Remove it, and the result folders are read") from error
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read: {error}. Remove it, and the result folders are read") from error
     if file.schema_version != VERSION:
         raise DataError(f"{path} has schema version {file.schema_version} and this paribus reads {VERSION}; sweep anew")
     if not file.runs:
         raise DataError(f"{path} holds no run; remove it, and the result folders are read")
+    if file.runs[0].variable is not None:
+        told = f"{path} begins with {file.runs[0].run} and not with the baseline"
+        raise DataError(f"{told}; remove it, and the result folders are read")
+    labels = [row.run for row in file.runs]
+    if twice := next((label for label in labels if labels.count(label) > 1), None):
+        raise DataError(f"{path} has the run {twice} twice; remove it, and the result folders are read")
     return StoredSweep(
         file.sweep,
         folder,
@@ -212,10 +222,10 @@ def _from_results(folder: Path) -> StoredSweep:
     unfinished = sum(1 for each in folder.glob("*/") if not (each / SUMMARY).is_file() and _is_run(each))
     told = [f"the sweep has no {SWEEP}: it was interrupted, or older; it is read from {len(runs)} result folders"]
     if unfinished:
-        told.append(f"{unfinished} more runs have no results")
+        told.append(f"{phrases.count(unfinished, 'more run has', 'more runs have')} no results")
     first = baseline or variants[0]
     id = next((id for run in variants if (id := _trial(run).get("baseline_run_id"))), None)
-    missing = "the baseline has no results"
+    missing = "it has no result folder"
     return StoredSweep(
         str(_trial(first).get("sweep") or folder.name),
         folder,

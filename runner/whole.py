@@ -21,16 +21,17 @@ verdict on one question of a million far above."""
 def read_whole(folder: Path) -> StoredRun:
     """Read a result folder that this version of paribus wrote, to compare or accept it.
 
-    Raises DataError, in one sentence, where a file cannot be read, a part is missing or is no such part, scores have no
-    definition or question, lie outside of their range, or come to another mean than the summary says.
+    Raises DataError, in one sentence, where a file cannot be read, a part is missing or is no such part, a question has
+    no record or no score of a definition, scores have no definition or question, lie outside of their range, or come to
+    another mean than the summary says.
     """
     run = read_run(folder)
     version = run.summary.get("schema_version")
     if version != SCHEMA_VERSION:
         told = f"schema_version {version!r}, and {SCHEMA_VERSION} can be read"
         raise DataError(f"{folder} was written by another version of paribus ({told}); make the run again")
-    # The scores are looked at only where the summary has no fault.
-    fault = next(chain(_faults_of_summary(run), _faults_of_scores(run)), None)
+    # Questions and scores are looked at only where the summary has no fault.
+    fault = next(chain(_faults_of_summary(run), _faults_of_scores(run), _faults_of_questions(run)), None)
     if fault:
         raise DataError(f"the result folder {folder} is not whole: {fault}; make the run again")
     return run
@@ -69,10 +70,7 @@ def _faults_of_summary(run: StoredRun) -> Iterator[str]:
         else:
             if not definition.range[0] < definition.range[1]:
                 yield f"the range of {key} in {SUMMARY} is {list(definition.range)}"
-    try:
-        _ = run.standing
-    except ValidationError as error:
-        yield f"drift in {SUMMARY} cannot be read ({_said(error)})"
+    _ = run.drift  # raises
 
 
 def _said(error: Exception) -> str:
@@ -97,6 +95,20 @@ def _faults_of_scores(run: StoredRun) -> Iterator[str]:
             yield f"the value of {key} for question {id!r} is {value:g}, outside its range {low:g} to {high:g}"
     for key in run.definitions:
         yield from _other_mean(key, run.summary["means"].get(key), columns.values.get(key, np.empty(0)))
+
+
+def _faults_of_questions(run: StoredRun) -> Iterator[str]:
+    for key in run.definitions:
+        scores = run.scores.get(key, {})
+        if len(scores) != len(run.questions):
+            lost = next(id for id in run.questions if id not in scores)
+            yield f"there is no score of {key} for question {lost!r}"
+    for one, other, told in (
+        (run.questions, run.records, "there is no record of question {!r}"),
+        (run.records, run.questions, "there is a record of {!r} and no such question"),
+    ):
+        if (left := next((id for id in one if id not in other), None)) is not None:
+            yield told.format(left)
 
 
 def _other_mean(key: str, said: Any, column: Any) -> Iterator[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from math import fsum
 from typing import TYPE_CHECKING, Any, Literal
@@ -61,6 +61,11 @@ class _Pairs:
         """By how much the candidate does better."""
         return self.differences if self.definition.direction == "higher" else -self.differences
 
+    def at(self, place: int) -> tuple[float, float]:
+        """Both values of a question that has them."""
+        row = int(self.places.searchsorted(place))
+        return float(self.before[row]), float(self.after[row])
+
 
 @dataclass(frozen=True)
 class _Matched:
@@ -115,6 +120,16 @@ def compare_sweep(
         name: _comparison(matched[name], found, details=details)
         for name, found in zip(matched, _adjusted([*matched.values()]), strict=True)
     }
+
+
+def detailed(
+    found: Comparison, baseline: StoredRun, candidate: StoredRun, of: Collection[str], questions: int
+) -> Comparison:
+    """A comparison of `compare_sweep` without details, with slices of the definitions `of`, and with as many
+    `questions` of those that lost most and of those that gained most."""
+    matched = _matched(baseline, candidate, (found.baseline.name, found.candidate.name))
+    changes = _changes(matched, _changed(matched), questions, questions)
+    return replace(found, slices=tuple(_slices(matched, of)), changes=tuple(changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +213,8 @@ def _comparison(
         changed=_changed_settings(baseline, candidate),
         rows=tuple(_row(key, found, tested[key]) for key, found in pairs.items()),
         not_compared=matched.not_compared,
-        slices=tuple(_slices(matched)) if details else (),
-        changes=tuple(_changes(matched, changed)) if details else (),
+        slices=tuple(_slices(matched, pairs)) if details else (),
+        changes=tuple(_changes(matched, changed, DETAILED, GAINED)) if details else (),
         changed_questions=len(changed.places),
         worse_questions=changed.worse,
         better_questions=changed.better,
@@ -400,7 +415,7 @@ def _carries(differences: NDArray[float64]) -> int | None:
     return int(np.argmax(np.cumsum(largest_first) >= abs(total) * (1 - 1e-9))) + 1
 
 
-def _slices(matched: _Matched) -> Iterable[Slice]:
+def _slices(matched: _Matched, of: Collection[str]) -> Iterable[Slice]:
     import numpy as np
 
     place = {id: place for place, id in enumerate(matched.ids)}
@@ -408,6 +423,8 @@ def _slices(matched: _Matched) -> Iterable[Slice]:
         within = np.zeros(len(place), dtype=np.bool_)
         within[[place[id] for id in matched.candidate.slices[name] if id in place]] = True
         for key, found in matched.pairs.items():
+            if key not in of:
+                continue
             here = within[found.places]
             n = int(np.count_nonzero(here))
             if n in (0, len(here)):
@@ -469,37 +486,45 @@ def _points(matched: _Matched, changed: _Changed) -> dict[str, tuple[tuple[str, 
     return found
 
 
-def _changes(matched: _Matched, changed: _Changed) -> Iterable[Change]:
+def _changes(matched: _Matched, changed: _Changed, first: int, gained: int) -> Iterable[Change]:
     import numpy as np
 
     baseline, candidate = matched.baseline, matched.candidate
-    best = changed.gains.max(axis=0, initial=0.0)[DETAILED:]
-    rows = [*range(len(changed.places))][:DETAILED] + (DETAILED + np.argsort(-best, kind="stable")[:GAINED]).tolist()
+    best = changed.gains.max(axis=0, initial=0.0)[first:]
+    rows = [*range(len(changed.places))][:first] + (first + np.argsort(-best, kind="stable")[:gained]).tolist()
     for row in rows:
-        id = matched.ids[changed.places[row]]
+        place = int(changed.places[row])
+        id = matched.ids[place]
         if id in candidate.questions:
             gains = {key: gain for key, gain in zip(matched.pairs, changed.gains[:, row].tolist(), strict=True) if gain}
-            yield _change(id, gains, baseline, candidate)
+            yield _change(id, {key: matched.pairs[key].at(place) for key in gains}, gains, baseline, candidate)
 
 
-def _change(id: str, gains: Mapping[str, float], baseline: StoredRun, candidate: StoredRun) -> Change:
+def _change(
+    id: str,
+    values: Mapping[str, tuple[float, float]],
+    gains: Mapping[str, float],
+    baseline: StoredRun,
+    candidate: StoredRun,
+) -> Change:
     question = candidate.questions[id]
     before, after = _record(baseline, id), _record(candidate, id)
-    scores = [(key, baseline.scores[key].get(id), candidate.scores[key].get(id)) for key in gains]
+    # Verdicts of labels say what the ranking says.
+    judged = [key for key in gains if baseline.columns.judges.get(key)]
+    verdicts = [(key, baseline.scores[key].get(id), candidate.scores[key].get(id)) for key in judged]
     return Change(
         id=id,
         question=question.text,
         slices=question.slices,
-        scores={key: (_value(one), _value(other)) for key, one, other in scores},
+        scores=values,
         worst=min(0.0, *gains.values()),
         best=max(0.0, *gains.values()),
         ranking=_moved(question, _ranks(before.reranked), _ranks(after.reranked)),
         context=_moved(question, _places(before.context), _places(after.context)),
         before=before.answer,
         after=after.answer,
-        # Verdicts of labels say what the ranking says.
         flips=tuple(
-            flip for key, one, other in scores if one and other and one.judge for flip in _flips(key, one, other)
+            flip for key, one, other in verdicts if one and other and one.judge for flip in _flips(key, one, other)
         ),
     )
 
@@ -508,10 +533,6 @@ def _record(run: StoredRun, id: str) -> Record:
     if id not in run.records:
         raise DataError(f"the result folder {run.folder} has scores of {id!r} and no record of it; make the run again")
     return run.records[id]
-
-
-def _value(score: Score | None) -> float | None:
-    return score.value if score else None
 
 
 def _ranks(ranking: Sequence[Ranked]) -> dict[Chunk, int]:

@@ -14,8 +14,8 @@ TABLES: Mapping[Literal["retrieval", "generation"], str] = {"retrieval": "Retrie
 SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 HOW = (
     "delta: candidate minus baseline on questions with a value in both; 95% paired bootstrap interval.",
-    "p: paired permutation test, exact McNemar for yes/no. Holm: adjusted for the definitions of the",
-    "table of the configuration, which decide, and for the others over all that is compared.",
+    "p: paired permutation test, exact McNemar for yes/no.",
+    "Holm: p adjusted over the definitions of metrics.table, which decide; for others over everything.",
     "w/t/l: questions that got better, stayed, got worse; carry: the fewest that make up the delta.",
     "visible: the smallest true difference that this test set shows in four of five cases.",
     "better, worse: the interval excludes 0, Holm is below 0.05 and six questions changed.",

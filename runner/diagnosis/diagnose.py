@@ -51,7 +51,7 @@ from runner.diagnosis.answers import (
 from runner.diagnosis.findings import Diagnosed, Diagnosis, Fault, FaultName, counted
 from runner.diagnosis.passages import Passages, listed, named
 from runner.diagnosis.rules import FAULTS, Rules, untried
-from runner.diagnosis.unjudged import judged_only, unjudged
+from runner.diagnosis.unjudged import BothWays, judged_only, unjudged
 from runner.results import StoredRun
 
 LABELS = "labels: which passages answer the question (Question.relevant)"
@@ -413,14 +413,43 @@ class _Look:
 # A whole run.
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """A run that is looked at once, however many others are beside it."""
+
+    run: StoredRun
+    rules: Rules
+
+    @cached_property
+    def both_ways(self) -> BothWays:
+        return BothWays(self.run)
+
+    @cached_property
+    def looks(self) -> dict[str, _Look]:
+        return _looks(self.run, self.rules)
+
+    @cached_property
+    def first(self) -> dict[str, FaultName | None]:
+        return {id: look.diagnosed.faults[0].name if look.diagnosed.faults else None for id, look in self.looks.items()}
+
+
 def diagnose(run: StoredRun, rules: Rules, baseline: StoredRun | None = None) -> Diagnosis:
     """What is wrong in a run, question by question, and beside its baseline. Raises ConfigError for rules that do not
     fit the definitions of the run."""
+    return _diagnosed(_Seen(run, rules), _Seen(baseline, rules) if baseline else None)
+
+
+def diagnose_sweep(baseline: StoredRun, variants: Mapping[str, StoredRun], rules: Rules) -> list[Diagnosis]:
+    """What is wrong in a baseline, and in each of its variants beside it, in this order. Raises ConfigError as
+    `diagnose` does."""
+    before = _Seen(baseline, rules)
+    return [_diagnosed(before, None), *(_diagnosed(_Seen(run, rules), before) for run in variants.values())]
+
+
+def _diagnosed(seen: _Seen, before: _Seen | None) -> Diagnosis:
+    run, rules, baseline = seen.run, seen.rules, before.run if before else None
     rules.fits({key: definition.direction for key, definition in run.definitions.items()})
-    looks = _looks(run, rules)
-    before = _looks(baseline, rules) if baseline else None
-    first = _first(looks)
-    earlier = _first(before) if before is not None else {}
+    looks, first, earlier = seen.looks, seen.first, before.first if before else {}
     common = set(first) & set(earlier)
     appeared: dict[FaultName, list[str]] = {}
     gone: dict[FaultName, list[str]] = {}
@@ -440,7 +469,7 @@ def diagnose(run: StoredRun, rules: Rules, baseline: StoredRun | None = None) ->
         levers=untried(rules, run),
         missing=_missing(looks),
         unjudged=unjudged(run, baseline),
-        judged_only=judged_only(run, baseline),
+        judged_only=judged_only(seen.both_ways, before.both_ways if before else None),
         notes=(*_notes(run, looks), *_baseline_notes(run, baseline)),
     )
 
@@ -472,10 +501,6 @@ def _looks(run: StoredRun, rules: Rules) -> dict[str, _Look]:
         looks[id] = _Look(question, record, by_question.get(id, {}), rules)
         _ = looks[id].diagnosed
     return looks
-
-
-def _first(looks: Mapping[str, _Look]) -> dict[str, FaultName | None]:
-    return {id: look.diagnosed.faults[0].name if look.diagnosed.faults else None for id, look in looks.items()}
 
 
 def _missing(looks: Mapping[str, _Look]) -> dict[FaultName, str]:

@@ -10,6 +10,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from runner import phrases
 from runner.datasets.faults import shown
 from runner.datasets.records import parse_line
 from runner.diagnosis.findings import Unjudged
@@ -236,7 +237,9 @@ def _graded(fields: Mapping[str, Any], place: str) -> tuple[Graded | None, list[
             numbers[name] = _whole(fields.get(name))
         except ValueError:
             hint = f": {GRADES}" if name == "grade" else ""
-            faults.append(f"{name} is {fields.get(name)!r}, expected a whole number, 0 or more{hint}")
+            faults.append(
+                f"{name} is {phrases.cut(repr(fields.get(name)), 60)}, expected a whole number, 0 or more{hint}"
+            )
     if faults:
         return None, faults
     start, end, text = numbers["start"], numbers["end"], fields["text"]

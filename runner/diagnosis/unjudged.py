@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from math import fsum
 
 from adapters.base import UnknownDefinition, scorer
@@ -47,18 +49,28 @@ def _labelled(question: Question, chunk: Chunk) -> bool:
     return any(shared(span, chunk) for span in question.relevant or ())
 
 
-def judged_only(run: StoredRun, baseline: StoredRun | None = None) -> tuple[JudgedOnly, ...]:
-    """The run's definitions of ranking that count unjudged chunks as not relevant, beside their values without them."""
-    without = dict(_without_unjudged(run))
-    ours = _values(run, without)
-    theirs = _values(baseline, {key: without[key] for key in without if _same(run, baseline, key)}) if baseline else {}
+@dataclass(frozen=True)
+class BothWays:
+    """A run whose definitions of ranking are computed with unjudged chunks as not relevant, and without them."""
+
+    run: StoredRun
+
+    @cached_property
+    def pairs(self) -> Mapping[str, Sequence[tuple[float, float]]]:
+        """By definition, both values of each question that has them."""
+        return _values(self.run, dict(_without_unjudged(self.run)))
+
+
+def judged_only(ours: BothWays, theirs: BothWays | None = None) -> tuple[JudgedOnly, ...]:
+    """The run's definitions of ranking that count unjudged chunks as not relevant, beside their values without them,
+    and beside both in a baseline that has the same definition."""
     rows = []
-    for key, pairs in ours.items():
+    for key, pairs in ours.pairs.items():
         if not pairs:
             continue
         value, only = _means(pairs)
-        before = _means(theirs[key]) if theirs.get(key) else (None, None)
-        rows.append(JudgedOnly(key, len(pairs), value, only, *before))
+        before = theirs.pairs.get(key) if theirs and _same(ours.run, theirs.run, key) else None
+        rows.append(JudgedOnly(key, len(pairs), value, only, *(_means(before) if before else (None, None))))
     return tuple(rows)
 
 
@@ -99,5 +111,5 @@ def _values(run: StoredRun, scorers: Mapping[str, RankingDefinition]) -> dict[st
     return pairs
 
 
-def _means(pairs: list[tuple[float, float]]) -> tuple[float, float]:
+def _means(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return fsum(value for value, _ in pairs) / len(pairs), fsum(only for _, only in pairs) / len(pairs)

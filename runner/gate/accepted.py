@@ -219,7 +219,10 @@ def _refuse_other(place: str, definition: AcceptedDefinition, mean: Mean, values
 
 
 def accepted(run: StoredRun, when: datetime | None = None) -> Accepted:
-    """A run as a baseline. when: the time of acceptance; None = now. Raises DataError where the folder is not whole."""
+    """A run as a baseline. when: the time of acceptance; None = now. Raises DataError where the folder is not whole, or
+    holds no definition."""
+    if not run.definitions:
+        raise DataError(f"no definition was computed in the run {run.folder}, so that nothing can be held to it")
     try:
         return Accepted.model_validate_json(json.dumps(_parts(run, when or datetime.now(UTC)), default=str))
     except (KeyError, TypeError, AttributeError) as error:
@@ -335,8 +338,14 @@ def read(path: Path) -> Accepted:
 
 
 def _version(text: str, path: Path) -> Any:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in pairs]
+        if twice := [key for place, key in enumerate(keys) if key in keys[:place]]:
+            raise ValueError(f"the key {twice[0]!r} stands twice")
+        return dict(pairs)
+
     try:
-        whole = json.loads(text)
+        whole = json.loads(text, object_pairs_hook=once)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is no JSON ({error}); `paribus accept RUN --to {path}` writes it") from None
     if not isinstance(whole, dict) or "schema_version" not in whole:

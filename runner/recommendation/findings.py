@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from runner import phrases
 from runner.compare.findings import NotCompared, Row
 
 Decision = Literal["keep", "reject", "trade-off", "cannot tell", "not comparable", "failed"]
@@ -19,7 +20,7 @@ nothing may be subtracted. failed: the run has no results."""
 
 CostName = Literal["dollars", "tokens", "prompt_characters", "p50"]
 """The fields of Cost that runs are told apart by: money first, then what it is paid for, and last time, which hangs on
-the machine."""
+the machine and decides nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,11 @@ class Considered:
     not_compared: tuple[NotCompared, ...]
     cost: Cost | None
     front: bool
+
+    @property
+    def name(self) -> str:
+        """The label as it stands in a sentence: on one line, and short where a prompt is in it."""
+        return phrases.shortened(self.label)
 
 
 @dataclass(frozen=True, slots=True)

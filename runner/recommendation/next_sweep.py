@@ -9,7 +9,7 @@ from typing import Any
 
 from runner import phrases
 from runner.compare.wording import shown
-from runner.config import experiment
+from runner.config import OF_STAGES, experiment
 from runner.diagnosis.findings import Diagnosis
 from runner.errors import ParibusError
 from runner.recommendation import wording
@@ -44,7 +44,7 @@ def _more_questions(sweep: StoredSweep, found: Recommendation) -> Iterable[NextS
     yield NextSweep(
         _command(sweep, {}, _as_swept(sweep.variants)),
         f"{told} be told from the baseline with {phrases.count(found.questions, 'question')}: more questions first, "
-        f"then the same sweep. {best.label}: {best.why}",
+        f"then the same sweep. {best.name}: {best.why}",
     )
 
 
@@ -53,12 +53,15 @@ def _around_what_is_kept(sweep: StoredSweep, found: Recommendation) -> Iterable[
     if not kept:
         return
     overrides = {row.label: row.override for row in sweep.variants}
+    systems = [each for each in kept if _own_system(sweep, each)]
+    kept = systems or kept  # beside a system of one's own the stages do not run
     fixed = {each.variable or "": overrides[each.label] or "" for each in kept}
     groups = {_group(name) for name in fixed}
     rest = [
         each
         for each in found.variants
         if _group(each.variable or "") not in groups and each.decision in ("cannot tell", "trade-off")
+        if not (systems and _group(each.variable or "") in OF_STAGES)
     ]
     back = kept if len(kept) > 1 else []
     swept = [
@@ -69,25 +72,33 @@ def _around_what_is_kept(sweep: StoredSweep, found: Recommendation) -> Iterable[
     swept += _as_swept([row for row in sweep.variants if row.label in {each.label for each in rest}])
     if not swept:
         return
-    names = phrases.listed([each.label for each in kept])
+    names = phrases.listed([each.name for each in kept])
     if len(kept) > 1:
         why = f"{names} are kept, each by itself: together as the baseline, and each taken back, shows if they add up"
     else:
-        why = f"{names} is the better baseline, and what the rest does may be another thing around it"
+        why = f"{names} is the better baseline, and the rest may do something else around it"
     yield NextSweep(_command(sweep, fixed, swept), why)
 
 
+def _own_system(sweep: StoredSweep, each: Considered) -> bool:
+    return any(
+        row.run is not None and bool(row.run.config.get("system")) for row in sweep.rows if row.label == each.label
+    )
+
+
 def _best_of_each(found: Recommendation) -> list[Considered]:
-    """The kept variants, of one variable, or of variables of one config group, the best by the quality of the front."""
+    """The kept variants, of one variable, or of variables of one config group, the best by the front: of equal
+    quality the cheapest."""
     lower = any(
         row.definition == found.quality and row.direction == "lower" for each in found.runs for row in each.rows
     )
-    best: dict[str, tuple[float, Considered]] = {}
+    best: dict[str, tuple[tuple[float, float], Considered]] = {}
     for each in found.variants:
         if each.decision != "keep":
             continue
         value = each.means.get(found.quality)
-        quality = float("-inf") if value is None else -value if lower else value
+        cost = getattr(each.cost, found.cost) if each.cost else None
+        quality = (float("-inf") if value is None else -value if lower else value, -cost if cost is not None else 0.0)
         group = _group(each.variable or "")
         if group not in best or quality > best[group][0]:
             best[group] = (quality, each)
@@ -215,11 +226,17 @@ def _lever(sweep: StoredSweep, diagnosis: Diagnosis, proposed: Sequence[NextSwee
 
 def _left(sweep: StoredSweep, lever: str, tried: Collection[str]) -> str | None:
     """A lever as values to sweep, the baseline's first, without those that were tried; None where none is left."""
-    name, _, values = lever.partition("=")
+    name = lever.partition("=")[0]
     before = value_of(sweep.baseline, name.lstrip("+")) if sweep.baseline else None
-    many = [values] if set(values) & set("([{'\"") else values.split(",")
-    left = [value for value in many if value and value != before and f"{name.lstrip('+')}={value}" not in tried]
+    left = [value for value in values_left(lever, tried) if value != before]
     return _swept(name, left, before) if left else None
+
+
+def values_left(lever: str, tried: Collection[str]) -> list[str]:
+    """The values of a lever without those that were tried, as `variable=value`."""
+    name, _, values = lever.partition("=")
+    many = [values] if set(values) & set("([{'\"") else values.split(",")
+    return [value for value in many if value and f"{name.lstrip('+')}={value}" not in tried]
 
 
 def _swept(name: str, values: Sequence[str], before: str | None) -> str:
@@ -252,7 +269,20 @@ def _command(sweep: StoredSweep, fixed: Mapping[str, str], swept: Sequence[str])
         each for each in sweep.overrides or () if (name := _name(each)) not in names and not name.startswith("sweep.")
     ]
     folders = [f"--config-dir={folder}" for folder in sweep.config_dirs]
-    return shlex.join(["paribus", "sweep", *folders, *kept, *fixed.values(), *swept])
+    return " ".join(map(_typed, ["paribus", "sweep", *folders, *kept, *fixed.values(), *swept]))
+
+
+def _typed(word: str) -> str:
+    """A word as it is typed to a shell, on one line and without what a page or a terminal would not show as it is."""
+    if word.isprintable() and "  " not in word and "`" not in word:
+        return shlex.quote(word)
+    shown = "".join(char if char.isprintable() and char not in "'`\\" else _escaped(char) for char in word)
+    shown = shown.replace("  ", " \\x20")
+    return f"$'{shown}'"
+
+
+def _escaped(char: str) -> str:
+    return f"\\x{ord(char):02x}" if ord(char) < 128 else f"\\U{ord(char):08x}"
 
 
 def _group(name: str) -> str:

@@ -21,8 +21,8 @@ from runner.stats import Difference
 from runner.sweep_folder import StoredRow, StoredSweep
 
 LEVEL, POWER = 0.05, 0.8
-ALIKE = 1.2
-"""Median seconds are the same up to this ratio: the machine was not alone."""
+ALIKE = 1.01
+"""A cost is the same up to this ratio: less is no reason to keep or to reject."""
 SAME = 1e-12
 
 
@@ -140,25 +140,26 @@ def needed(row: Row) -> int | None:
 
 
 def differs(cost: Cost | None, baseline: Cost | None) -> CostName | None:
-    """The first cost that is known for both and differs; None where none does."""
-    if cost is None or baseline is None:
-        return None
-    for name in get_args(CostName):
-        here, there = getattr(cost, name), getattr(baseline, name)
-        if here is None or there is None or here == there:
+    """The first cost that is known for both and differs; None where none does. Time does not count: it hangs on what
+    else the machine did, and nothing says how much."""
+    names: tuple[CostName, ...] = get_args(CostName)
+    for name in names:
+        here, there = (None if each is None else getattr(each, name) for each in (cost, baseline))
+        if name == "p50" or here is None or there is None:
             continue
-        if name != "p50" or max(here, there) > ALIKE * min(here, there):
-            found: CostName = name
-            return found
+        if max(here, there) > ALIKE * min(here, there):
+            return name
     return None
 
 
 def front_cost(costs: Sequence[Cost | None]) -> CostName | None:
-    """The first cost that is known for all runs and differs between them; None where none does."""
+    """The first cost that is known for all runs and differs between them, time clearly; None where none does."""
     names: tuple[CostName, ...] = get_args(CostName)
     for name in names:
-        values = [None if cost is None else getattr(cost, name) for cost in costs]
-        if None not in values and len(set(values)) > 1:
+        values = [value for cost in costs if cost is not None and (value := getattr(cost, name)) is not None]
+        if len(values) < len(costs) or len(set(values)) < 2:
+            continue
+        if name != "p50" or wording.apart(name, min(values), max(values)):
             return name
     return None
 
@@ -192,7 +193,7 @@ def _notes(runs: Sequence[Considered], axis: CostName | None) -> list[str]:
     for each in runs:
         for name, why in (each.cost.unknown if each.cost else {}).items():
             if name != "tokens" or "counts no tokens" not in why:
-                reasons.setdefault(f"{names.get(name, name)} unknown: {why}", []).append(each.label)
+                reasons.setdefault(f"{names.get(name, name)} unknown: {why}", []).append(each.name)
     told = [why if len(labels) == len(runs) else f"{', '.join(labels)}: {why}" for why, labels in reasons.items()]
     if axis is None and len(runs) > 1:
         told.append("no front is drawn: no cost is known for all runs that differs between them")

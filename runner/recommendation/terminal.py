@@ -17,7 +17,7 @@ def show(found: Recommendation) -> None:
         if decision == "cannot tell":
             print_paragraphs([_undecided(found, members)])
         else:
-            print_paragraphs(f"{wording.TITLES[decision]} {each.label}: {each.why}." for each in members)
+            print_paragraphs(f"{wording.TITLES[decision]} {each.name}: {each.why}." for each in members)
     for line in wording.DECISIONS:
         note(line)
     _show_costs(found)
@@ -31,7 +31,10 @@ def show(found: Recommendation) -> None:
 
 
 def _pasted(command: str) -> str:
-    """A command on lines of at most WIDTH, that a shell takes for one when they are pasted."""
+    """A command on lines of at most WIDTH, that a shell takes for one when they are pasted; one with escapes stays
+    whole."""
+    if "$'" in command:
+        return f"     {command}"
     lines = ["    "]
     for word in map(shlex.quote, shlex.split(command)):
         if len(lines[-1]) + len(word) + 3 > WIDTH and lines[-1].strip():
@@ -41,10 +44,9 @@ def _pasted(command: str) -> str:
 
 
 def _undecided(found: Recommendation, members: Sequence[Considered]) -> str:
-    told = f"Cannot tell with these {phrases.count(found.questions, 'question')}: "
-    told += ", ".join(each.label for each in members)
+    told = f"Cannot tell with {phrases.count(found.questions, 'question')}: {', '.join(each.name for each in members)}"
     best = wording.nearest(members, found.decisive) or members[0]
-    return f"{told}. {f'{best.label}: ' if len(members) > 1 else ''}{best.why}."
+    return f"{told}. {best.name}: {best.why}." if len(members) > 1 else f"{told}: {best.why}."
 
 
 def _show_costs(found: Recommendation) -> None:
@@ -57,7 +59,7 @@ def _show_costs(found: Recommendation) -> None:
     for each in runs:
         if each.cost:
             table.add_row(
-                short(each.label, RUN_COLUMN),
+                short(phrases.shortened(each.label, RUN_COLUMN)),
                 each.decision or "",
                 wording.seconds(each.cost.p50),
                 wording.seconds(each.cost.p95),

@@ -64,15 +64,14 @@ def decided(
         for side, rows in sides.items()
         if rows
     ]
-    if decision == "trade-off":
-        return "; ".join(told)
-    other = "worse" if decision == "keep" else "better"
-    told.append(f"{other} in none of the {len(decisive)} that decide" if len(decisive) > 1 else "")
+    against = {"keep": ["worse"], "reject": ["better"]}.get(decision, ["worse", "better"])
+    if decision != "trade-off":
+        told.append(f"{against[0]} in none of the {len(decisive)} that decide" if len(decisive) > 1 else "")
     if decision == "keep" and (loss := largest_possible_loss(decisive)):
         told.append(loss)
-    if against := [row for row in others if row.word == other]:
-        names = phrases.some([shown(row.definition) for row in against], 4)
-        told.append(f"{other}, without deciding, in {names}")
+    for word in against:
+        if outside := [shown(row.definition) for row in others if row.word == word]:
+            told.append(f"{word}, without deciding, in {phrases.some(outside, 4)}")
     return "; ".join(filter(None, told))
 
 
@@ -101,7 +100,7 @@ def undecided(rows: Sequence[Row], needed: Mapping[str, int | None]) -> str:
         return told
     told += f"; a true difference shows here from {phrases.number(row.visible)} on"
     if (n := needed.get(row.definition)) is not None:
-        among = f" among the {row.family} comparisons of this sweep" if row.family > 1 else ""
+        among = f" among the {row.family} comparisons that decide" if row.family > 1 else ""
         told += f", and one of this size{among} would take about {n:,} questions in place of {row.n}"
     return told
 
@@ -138,20 +137,25 @@ def costs(cost: Cost | None, baseline: Cost | None) -> str:
     told = []
     for name, what in COSTS.items():
         before, after = getattr(baseline, name), getattr(cost, name)
-        if before is None or after is None or before == after:
-            continue
-        ratio = max(before, after) / min(before, after) if min(before, after) > 0 else float("inf")
-        if ratio < TALLER or (name == "p50" and (ratio < SLOWER or abs(after - before) < SECONDS)):
-            continue
-        told.append(f"{what.removeprefix('median ')} {price(baseline, name)} → {price(cost, name)}")
+        if before is not None and after is not None and apart(name, before, after):
+            told.append(f"{what.removeprefix('median ')} {price(baseline, name)} → {price(cost, name)}")
     return "; ".join(told)
+
+
+def apart(name: CostName, one: float, other: float) -> bool:
+    """Whether two values of a cost are clearly apart."""
+    less, more = sorted((one, other))
+    if name == "p50":
+        return more >= SLOWER * less and more - less >= SECONDS
+    return more > less and more >= TALLER * less
 
 
 def same(name: CostName | None, cost: Cost | None, baseline: Cost | None) -> str:
     """Why a variant with the same scores is kept or rejected; name: the cost that differs, None where none does."""
     alike = "no score of any question changed"
     if name is None or cost is None or baseline is None:
-        return f"{alike}, and no cost that is known differs"
+        told = costs(cost, baseline)  # of time alone
+        return f"{alike}, and neither money, tokens nor the prompt is known to differ{f'; {told}' if told else ''}"
     return f"{alike}, for {COSTS[name]} {price(baseline, name)} → {price(cost, name)}"
 
 
@@ -177,7 +181,7 @@ def headline(found: Recommendation) -> str:
     """The decisions in one sentence: `Keep reranker=late_interaction. Trade-off: retriever.k=10. …`."""
     groups = grouped(found)
     told = [
-        f"{TITLES[decision]}: {phrases.listed([each.label for each in members])}."
+        f"{TITLES[decision]}: {phrases.listed([each.name for each in members])}."
         for decision, members in groups.items()
     ]
     return " ".join(told) if told else "Nothing was swept, so nothing is recommended."
@@ -190,8 +194,8 @@ def front(found: Recommendation) -> str:
         return ""
     axes = f"{shown(found.quality)} against {COSTS[found.cost]}"
     told = f"Front of {axes}: no other run is as good and as cheap, and better in one: "
-    told += phrases.listed([each.label for each in on])
-    doubtful = [each.label for each in on if each.variable is not None and not _told(each, found.quality)]
+    told += phrases.listed([each.name for each in on])
+    doubtful = [each.name for each in on if each.variable is not None and not _told(each, found.quality)]
     if doubtful:
         whether = "it" if len(doubtful) == 1 else "any of them"
         told += (

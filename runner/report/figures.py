@@ -116,7 +116,7 @@ def _differences(report: Report, variable: str, runs: Sequence[Considered]) -> F
 def _delta(run: Considered, row: Row) -> charts.Delta:
     width = row.range[1] - row.range[0]
     low, high = (None if end is None else end / width for end in (row.low, row.high))
-    return charts.Delta(run.value or run.label, row.delta / width, low, high, _told(row), _sure(row))
+    return charts.Delta(phrases.shortened(run.value or run.label), row.delta / width, low, high, _told(row), _sure(row))
 
 
 def _front(report: Report) -> Figure | None:
@@ -126,10 +126,10 @@ def _front(report: Report) -> Figure | None:
         cost = getattr(run.cost, recommended.cost) if run.cost else None
         quality = run.means.get(recommended.quality)
         if cost is None or quality is None:
-            missing.append(run.label)
+            missing.append(run.name)
             continue
         told = f"{phrases.number(quality)} at {wording.cost(recommended.cost, run.cost)}"
-        places.append(charts.Place(cost, quality, run.label, told, run.front, run is recommended.baseline))
+        places.append(charts.Place(cost, quality, run.name, told, run.front, run is recommended.baseline))
     if len(places) < 2 or not any(place.front for place in places):
         return None
     price = COSTS[recommended.cost]

@@ -33,11 +33,11 @@ def text(report: Report, figures: Sequence[Figure]) -> str:
     parts.append(("the costs", _costs(report)))
     if report.faults:
         parts.append(("the faults", _faults(report)))
-    doubts = [f"{escaped(label)}: {escaped(told, WHY)}" for label, told in wording.in_doubt(report)]
+    doubts = [f"{escaped(phrases.shortened(label))}: {escaped(told, WHY)}" for label, told in wording.in_doubt(report)]
     if doubts:
         parts.append(("drops on chunks without a label", _listed("Drops that rest on chunks nobody labelled", doubts)))
     parts.append(("what was tried", _tried(report)))
-    parts += [(f"questions of {run.label}", told) for run in wording.ordered(report) if (told := _worse(report, run))]
+    parts += [(f"questions of {run.name}", told) for run in wording.ordered(report) if (told := _worse(report, run))]
     parts.append(("slices", _slices(report)))
     parts.append(("the test set", f"\n## Test set\n\n{_pairs(wording.test_set_card(report))}"))
     if report.judge:

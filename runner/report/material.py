@@ -4,7 +4,7 @@ questions behind them."""
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from adapters.weights import WeightsError
 from runner import phrases
 from runner.compare import wording as compared
 from runner.compare.findings import Change, Comparison
-from runner.compare.paired import about_of, compare_sweep
+from runner.compare.paired import about_of, detailed
 from runner.component import build
 from runner.config import PARTS, Metrics, flatten
 from runner.diagnosis import wording as diagnosing
@@ -23,6 +23,7 @@ from runner.diagnosis.findings import Diagnosis, FaultName, Unjudged
 from runner.errors import DataError, ParibusError
 from runner.locate import BASELINE
 from runner.recommendation.findings import Recommendation
+from runner.recommendation.next_sweep import values_left
 from runner.report import wording
 from runner.report.findings import Example, Faults, Kind, Report, Run
 from runner.results import Mean, StoredRun
@@ -42,7 +43,7 @@ EXAMPLES, UNJUDGED = 3, 20
 def material(sweep: StoredSweep) -> Report:
     """What the report of a sweep, or of one run as a sweep without variants, shows. Raises DataError where the baseline
     has no results."""
-    from runner.diagnosis.diagnose import diagnose
+    from runner.diagnosis.diagnose import diagnose_sweep
     from runner.diagnosis.rules import rules_of
     from runner.recommendation.recommend import recommend
 
@@ -53,22 +54,34 @@ def material(sweep: StoredSweep) -> Report:
     diagnoses: dict[str, Diagnosis] = {}
     notes = []
     try:
-        rules = rules_of(sweep.baseline)
-        diagnoses[BASELINE] = diagnose(sweep.baseline, rules)
-        diagnoses |= {label: diagnose(run, rules, sweep.baseline) for label, run in variants.items()}
+        diagnosed = diagnose_sweep(sweep.baseline, variants, rules_of(sweep.baseline))
+        diagnoses = dict(zip((BASELINE, *variants), diagnosed, strict=True))
     except ParibusError as error:  # rules of another version of paribus: the rest is worth as much without them
-        diagnoses.clear()
         notes.append(f"what goes wrong in the answers is not shown: {error}")
+    recommended = recommend(sweep, diagnoses.get(BASELINE))
+    comparisons = {}
+    each = _questions(len(variants))
+    for label, found in sweep.comparisons.items():
+        try:
+            comparisons[label] = detailed(found, sweep.baseline, variants[label], recommended.decisive, each)
+        except DataError as error:
+            comparisons[label] = found
+            notes.append(f"{label}: its questions and slices are not shown: {error}")
     return gathered(
-        recommend(sweep, diagnoses.get(BASELINE)),
+        recommended,
         sweep.baseline,
         variants,
-        compare_sweep(sweep.baseline, variants),
+        comparisons,
         diagnoses,
         {row.label: row.error for row in sweep.variants if row.error},
         sweep.folder,
         notes,
     )
+
+
+def _questions(variants: int) -> int:
+    """How many questions of one variant are shown on each side."""
+    return max(1, min(QUESTIONS, ALL_QUESTIONS // max(variants, 1)))
 
 
 def gathered(
@@ -83,7 +96,7 @@ def gathered(
 ) -> Report:
     """The report from its parts, all by the label of a run; errors: why a run has no results."""
     summary = baseline.summary
-    each = max(1, min(QUESTIONS, ALL_QUESTIONS // max(len(variants), 1)))
+    each = _questions(len(variants))
     ids = {considered.label: considered.run_id for considered in recommended.variants if considered.variable}
     runs = {BASELINE: _run(baseline, recommended.decisive)} | {
         label: _run(run, recommended.decisive, baseline, comparisons[label], each, ids.get(label))
@@ -91,6 +104,7 @@ def gathered(
     }
     # The baseline's last, so that its cards stand where a variant has another of the same key.
     everyone = (*variants.values(), baseline)
+    tried = {each.label for each in recommended.variants}
     cards = {key: card for run in everyone for key, card in run.definitions.items()}
     decided = any(each.decision for each in recommended.variants)
     kind: Kind = "sweep" if decided else "comparison" if variants else "run"
@@ -101,12 +115,12 @@ def gathered(
         folder=folder,
         recommendation=recommended,
         runs=runs,
-        faults={label: _faults(found) for label, found in diagnoses.items()},
+        faults={label: _faults(found, tried if label == BASELINE else ()) for label, found in diagnoses.items()},
         errors=errors,
         dataset=summary["dataset"],
         judge=judge,
         warnings=_warnings(baseline) if judge else (),
-        drift=_drift(summary.get("drift")),
+        drift=str(baseline.drift) if baseline.drift else None,
         definitions={key: card.card() for key, card in cards.items()},
         about={key: about_of(card) for key, card in cards.items()},
         choices=summary.get("choices") or {},
@@ -146,7 +160,7 @@ def _run(
         },
         unanswered=sum(record.error is not None for record in run.records.values()),
         changed=found.changed if found else {},
-        slices=tuple(each for each in found.slices if each.definition in decisive) if found else (),
+        slices=found.slices if found else (),
         worse=tuple(worse[:each]),
         better=tuple(better[:each]),
         worse_in_all=found.worse_questions if found else 0,
@@ -188,14 +202,15 @@ def _settings(run: StoredRun) -> dict[str, Any]:
     return {key: value for key, value in flatten(run.config).items() if key.partition(".")[0] not in NOT_SETTINGS}
 
 
-def _faults(found: Diagnosis) -> Faults:
+def _faults(found: Diagnosis, tried: Collection[str]) -> Faults:
+    """tried: what the sweep has around this run, as `variable=value`."""
     new_first = sorted(found.unjudged, key=lambda chunk: (chunk.in_baseline is not False, chunk.rank))
     return Faults(
         counts=found.counts,
         before=found.before,
         new={name: len(ids) for name, ids in found.appeared.items()},
         gone={name: len(ids) for name, ids in found.gone.items()},
-        levers=found.levers,
+        levers={name: left for name, levers in found.levers.items() if (left := _left(levers, tried))},
         missing=found.missing,
         examples={name: tuple(_examples(found, name)) for name in found.counts},
         unjudged=tuple(_of_many_questions(new_first)),
@@ -203,6 +218,11 @@ def _faults(found: Diagnosis) -> Faults:
         judged_only=found.judged_only,
         notes=found.notes,
     )
+
+
+def _left(levers: Sequence[str], tried: Collection[str]) -> tuple[str, ...]:
+    left = {lever.partition("=")[0]: values_left(lever, tried) for lever in levers}
+    return tuple(f"{name}={','.join(values)}" for name, values in left.items() if values)
 
 
 def _of_many_questions(chunks: Iterable[Unjudged]) -> list[Unjudged]:
@@ -231,12 +251,3 @@ def _warnings(run: StoredRun) -> tuple[str, ...]:
     except (ParibusError, JudgeFault, WeightsError, ValueError, KeyError) as error:
         told = phrases.cut(phrases.plain(str(error)), 200)
         return (f"what is known of this judge cannot be looked up here: {told}",)
-
-
-def _drift(found: Mapping[str, Any] | None) -> str | None:
-    import json
-
-    from adapters.schema import from_json
-    from runner.drift import Drift
-
-    return str(from_json(Drift, json.dumps(found))) if found else None

@@ -64,9 +64,9 @@ def headline(found: Recommendation) -> str:
     counted: list[str] = []
     for decision, members in grouped(found).items():
         if decision in ("keep", "trade-off"):
-            told.append(f"{TITLES[decision]}: {phrases.some([each.label for each in members], NAMED)}.")
+            told.append(f"{TITLES[decision]}: {phrases.some([each.name for each in members], NAMED)}.")
         else:
-            names = f" ({members[0].label})" if len(members) == 1 else ""
+            names = f" ({members[0].name})" if len(members) == 1 else ""
             counted.append(f"{decision if counted else TITLES[decision]} {len(members)}{names}")
     if not any(each.decision == "keep" for each in found.variants):
         told.insert(0, "Keep the baseline: no variant is shown to be better in one thing and worse in none.")
@@ -82,7 +82,7 @@ def of_one(found: Recommendation) -> str:
 
 def called(report: Report, label: str) -> str:
     """The label of a run; a run that is not compared is no baseline."""
-    return "this run" if report.kind == "run" else label
+    return "this run" if report.kind == "run" else phrases.shortened(label)
 
 
 def what(report: Report) -> str:
@@ -240,7 +240,7 @@ def unknown_costs(report: Report) -> list[str]:
                 reasons.setdefault(("all costs", why), []).append(called(report, run.label))
                 break
             if getattr(run.cost, name) is None:
-                reasons.setdefault((SHORT[name], run.cost.unknown.get(name, "unknown")), []).append(run.label)
+                reasons.setdefault((SHORT[name], run.cost.unknown.get(name, "unknown")), []).append(run.name)
     return [
         f"{name} –: {why}{'' if len(labels) == len(runs) else f' ({phrases.some(labels, 3)})'}."
         for (name, why), labels in reasons.items()
@@ -289,7 +289,7 @@ def net(found: Faults, name: FaultName) -> str:
 def unanswered(report: Report) -> list[str]:
     """Runs with questions that got no answer."""
     return [
-        f"{label}: {phrases.count(run.unanswered, 'question')} without an answer"
+        f"{phrases.shortened(label)}: {phrases.count(run.unanswered, 'question')} without an answer"
         for label, run in report.runs.items()
         if run.unanswered
     ]
@@ -345,9 +345,9 @@ def cannot(report: Report) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for run in recommended.variants:
         for each in run.not_compared:
-            reasons.setdefault(f"{shown(each.definition)} is not compared: {'; '.join(each.why)}", []).append(run.label)
+            reasons.setdefault(f"{shown(each.definition)} is not compared: {'; '.join(each.why)}", []).append(run.name)
     found += [f"{why} ({phrases.some(labels, 4)})." for why, labels in reasons.items()]
-    found += [f"{label} has no results: {_sentence(why)}" for label, why in report.errors.items()]
+    found += [f"{phrases.shortened(label)} has no results: {_sentence(why)}" for label, why in report.errors.items()]
     baseline = report.faults.get("baseline")
     needs: dict[str, list[str]] = {}
     for name, why in (baseline.missing if baseline else {}).items():

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from functools import cached_property
 from time import sleep
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
-from runner.errors import ComponentError
+from adapters.endpoint import KEY_MARK, name_of_variable, plain_address
+from runner.errors import ComponentError, ConfigError
 from runner.stage import System, SystemReply
-from runner.systems.replies import FIELDS, read
+from runner.systems.loop import awaited
+from runner.systems.replies import FIELDS, known, read
 
 if TYPE_CHECKING:
-    from httpx import Client, Response
+    from httpx import AsyncClient, Response
 
 PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """Statuses after which the same request may succeed."""
@@ -28,8 +34,8 @@ class HttpSystem(System):
     """Posts `{"question": …, **parameters}` as JSON to `url`, with `k` where it is set, and reads a JSON reply.
 
     What the reply may hold: see runner.systems.replies. A request that cannot be answered now (PASSING, no connection,
-    no answer in `timeout`) is sent again up to `attempts` times, after what Retry-After says in seconds, or 0.5 s,
-    doubled each time. The key is sent as `Authorization: Bearer …` and written nowhere. Raises ComponentError.
+    no answer in `timeout`) is sent again up to `attempts` times, after what Retry-After says, or 0.5 s, doubled each
+    time. The key is sent as `Authorization: Bearer …` and written nowhere. Raises ComponentError.
     """
 
     url: str | None = None
@@ -55,23 +61,23 @@ class HttpSystem(System):
 
     @property
     def fingerprint(self) -> str:
-        """See Component."""
+        """See Component. Raises ConfigError where the address or the key is missing."""
         self.told("url")
+        if self.api_key_env and not self._key:
+            raise ConfigError(f"the environment variable {self.api_key_env} (system.api_key_env) is not set")
         return super().fingerprint
+
+    _is_name = field_validator("api_key_env")(name_of_variable)
 
     @field_validator("url")
     @classmethod
-    def _is_http(cls, url: str | None) -> str | None:
-        if url and not re.match(r"https?://[^/@]+(/|$)", url):
-            raise ValueError(f"{url.rpartition('@')[2]!r} is no http:// or https:// address without credentials")
-        return url
+    def _is_plain(cls, url: str | None) -> str | None:
+        return None if url is None else plain_address(url)
 
     @field_validator("fields")
     @classmethod
-    def _known(cls, fields: dict[str, str]) -> dict[str, str]:
-        if unknown := fields.keys() - FIELDS.keys():
-            raise ValueError(f"{sorted(unknown)[0]!r} is not a field of ours; they are {', '.join(FIELDS)}")
-        return fields
+    def _ours(cls, fields: dict[str, str]) -> dict[str, str]:
+        return known(fields)
 
     @field_validator("headers")
     @classmethod
@@ -80,16 +86,17 @@ class HttpSystem(System):
             raise ValueError(f"{secret} would be written into every result; name the key's variable in api_key_env")
         return headers
 
-    @cached_property
-    def _client(self) -> Client:
-        from httpx import Client
+    @property
+    def _key(self) -> str:
+        """The key; empty = there is none."""
+        return os.environ.get(self.api_key_env, "").strip() if self.api_key_env else ""
 
-        key = os.environ.get(self.api_key_env) if self.api_key_env else None
-        if self.api_key_env and not key:
-            raise ComponentError(f"the environment variable {self.api_key_env} (system.api_key_env) is not set")
-        return Client(
-            headers={**self.headers, **({"Authorization": f"Bearer {key}"} if key else {})}, timeout=self.timeout
-        )
+    @cached_property
+    def _client(self) -> AsyncClient:
+        from httpx import AsyncClient
+
+        key = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        return AsyncClient(headers={**self.headers, **key}, timeout=None)
 
     def answer(self, id: str, question: str) -> SystemReply:
         """See System."""
@@ -102,7 +109,7 @@ class HttpSystem(System):
         try:
             return read(value, {**FIELDS, **self.fields})
         except ComponentError as error:
-            raise ComponentError(f"{self.url}: {error}") from None
+            raise ComponentError(self._without_key(f"{self.url}: {error}")) from None
 
     def _sent(self, body: dict[str, Any]) -> Response:
         """The first good response. Raises ComponentError."""
@@ -111,15 +118,16 @@ class HttpSystem(System):
         for attempt in range(1, self.attempts + 1):
             wait = 0.5 * 2 ** (attempt - 1)
             try:
-                response = self._client.post(self.told("url"), json=body)
-            except HTTPError as error:
-                fault = f"{type(error).__name__} {error}".strip()
+                response = awaited(self._client.post(self.told("url"), json=body), self.timeout)
+            except TimeoutError:
+                fault = f"no answer in {self.timeout:g} s"
+            except (HTTPError, ValueError) as error:  # ValueError: a body that is no JSON
+                fault = self._without_key(f"{type(error).__name__} {error}".strip())
             else:
                 if response.is_success:
                     return response
                 fault = f"status {response.status_code}: {self._said(response)}"
-                asked = response.headers.get("retry-after", "")
-                wait = float(asked) if asked.isdecimal() else wait
+                wait = _asked(response.headers.get("retry-after", ""), wait)
                 if response.status_code not in PASSING or wait > LONGEST_WAIT:
                     raise ComponentError(f"{self.url}: {fault}")
             if attempt < self.attempts:
@@ -127,7 +135,20 @@ class HttpSystem(System):
         raise ComponentError(f"{self.url}: {fault} (asked {self.attempts} times)")
 
     def _said(self, response: Response) -> str:
-        """How a response begins; a service may repeat the key."""
-        key = os.environ.get(self.api_key_env or "")
-        text = " ".join(response.text.split())
-        return (text.replace(key, "[key]") if key else text)[:200] or "nothing"
+        """How a response begins, or where the service has moved to."""
+        moved = urlsplit(response.headers.get("location", "")) if response.has_redirect_location else None
+        text = f"it has moved to {moved._replace(query='', fragment='').geturl()}" if moved else response.text
+        return self._without_key(" ".join(text.split()))[:200] or "nothing"
+
+    def _without_key(self, text: str) -> str:
+        """`text`; a service may repeat the key."""
+        return text.replace(self._key, KEY_MARK) if self._key else text
+
+
+def _asked(retry_after: str, otherwise: float) -> float:
+    """Seconds that a service asks to wait, as a number or a date."""
+    with suppress(ValueError):
+        return max(float(retry_after), 0.0)
+    with suppress(ValueError):
+        return max((parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds(), 0.0)
+    return otherwise

@@ -1,4 +1,4 @@
-"""Reading what a system of one's own hands back: a text, or a mapping with the fields of FIELDS."""
+"""Reading what a system of one's own hands back: a text, or a mapping or object with the fields of FIELDS."""
 
 from __future__ import annotations
 
@@ -26,21 +26,32 @@ FIELDS: Mapping[str, str] = {
 reached the prompt; retrieved: the whole ranking, where it is more than that."""
 
 
+def known(fields: dict[str, str]) -> dict[str, str]:
+    """`fields`, whose names are ours. Raises ValueError."""
+    if unknown := fields.keys() - FIELDS.keys():
+        raise ValueError(f"{sorted(unknown)[0]!r} is not a field of ours; they are {', '.join(FIELDS)}")
+    return fields
+
+
 def read(value: Any, fields: Mapping[str, str] = FIELDS) -> SystemReply:
-    """What `value` says: a text is an answer without passages; a mapping has `answer`, and what else it has of
-    `fields`, whose names may be paths (`choices.0.text`). A passage is a text or a mapping.
+    """What `value` says: a text is an answer without passages; a mapping, or an object with attributes, has `answer`,
+    and what else it has of `fields`, whose names may be paths (`choices.0.text`). A passage is a text, a mapping or an
+    object. NumPy's numbers are numbers.
 
     Raises ComponentError for a value without an answer, or with a field of another kind.
     """
     if isinstance(value, str):
         return SystemReply(value)
-    if not isinstance(value, Mapping):
-        raise ComponentError(f"it returned {_kind(value)}; expected a text, or a mapping with {fields['answer']!r}")
     answer = _at(value, fields["answer"])
     if not isinstance(answer, str):
-        has = ", ".join(map(str, value)) or "nothing"
+        if not isinstance(value, Mapping) and answer is None:
+            raise ComponentError(
+                f"it returned {_kind(value)}; expected a text, or a mapping or an object with {fields['answer']!r}"
+            )
+        has = ", ".join(map(str, value)) or "nothing" if isinstance(value, Mapping) else type(value).__name__
         raise ComponentError(
-            f"it returned {_kind(answer)} as {fields['answer']!r}; expected a text (the reply has: {has})"
+            f"it returned {_kind(answer)} as {fields['answer']!r}; expected a text (the reply has: {has}; "
+            "system.fields says where it stands)"
         )
     contexts, retrieved = (_passages(value, name, fields) for name in ("contexts", "retrieved"))
     return SystemReply(
@@ -57,20 +68,25 @@ def read(value: Any, fields: Mapping[str, str] = FIELDS) -> SystemReply:
 
 def _at(value: Any, path: str) -> Any:
     """What stands at a path; None where nothing does."""
-    if isinstance(value, Mapping) and path in value:
-        return value[path]
-    for part in path.split("."):
+    for part in [path] if isinstance(value, Mapping) and path in value else path.split("."):
         if isinstance(value, Mapping):
             value = value.get(part)
-        elif isinstance(value, Sequence) and not isinstance(value, str) and part.isdecimal():
-            value = value[int(part)] if int(part) < len(value) else None
+        elif isinstance(value, Sequence) and part.isdecimal():
+            value = value[int(part)] if not isinstance(value, str) and int(part) < len(value) else None
         else:
-            return None
-    return value
+            value = None if _is_plain(value) else getattr(value, part, None)
+    return value.item() if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0 else value
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether its attributes are not data: those of a list, a text or a number, and methods."""
+    return isinstance(value, str | bytes | Sequence | int | float | None) or callable(value)
 
 
 def _typed(value: Any, path: str, kind: type[Any]) -> Any:
     found = _at(value, path)
+    if kind is float and type(found) is int and abs(found) < 2**63:
+        return float(found)
     if found is None or (isinstance(found, kind) and (kind is bool or not isinstance(found, bool))):
         return found
     raise ComponentError(f"it returned {_kind(found)} as {path!r}; expected {kind.__name__}")
@@ -88,15 +104,18 @@ def _passages(value: Any, name: str, fields: Mapping[str, str]) -> tuple[Passage
 def _passage(value: Any, where: str, fields: Mapping[str, str]) -> Passage:
     if isinstance(value, str):
         return Passage(value)
-    text = _at(value, fields["text"]) if isinstance(value, Mapping) else None
+    text = _at(value, fields["text"])
     if not isinstance(text, str):
-        raise ComponentError(f"{where} is {_kind(value)}; expected a text, or a mapping with {fields['text']!r}")
-    doc_id, score = _at(value, fields["doc_id"]), _at(value, fields["score"])
+        raise ComponentError(
+            f"{where} is {_kind(value)}; expected a text, or a mapping or an object with {fields['text']!r} "
+            "(system.fields says where it stands)"
+        )
+    doc_id = _at(value, fields["doc_id"])
     return Passage(
         text=text,
         doc_id=None if doc_id is None else str(doc_id),
         start=_typed(value, fields["start"], int),
-        score=float(score) if isinstance(score, int | float) and not isinstance(score, bool) else None,
+        score=_typed(value, fields["score"], float),
     )
 
 

@@ -42,7 +42,8 @@ class Step:
 
 def laid_out(question: Question, record: Record, scores: Iterable[Score]) -> Step:
     """One question as a step that holds retrieve, rerank, assemble, generate and, where a judge was asked, `judge` with
-    one step for each definition.
+    one step for each definition. A system of one's own, which is timed as a whole, is one step `answer` that holds what
+    it told of its passages.
 
     Times are those of Record.usage and Score.seconds, one after the other: what was read from the store is as long as
     it was when it was computed, and judgements, which overlap in fact, follow each other. The frozen contexts of
@@ -50,20 +51,26 @@ def laid_out(question: Question, record: Record, scores: Iterable[Score]) -> Ste
     """
     asked, judged = request(question), [score for score in scores if score.judge]
     seconds = {used.stage: used.seconds for used in record.usage}
-    names = ("retrieve", "rerank", "assemble", "generate")
-    seconds.setdefault("generate", seconds.get("answer", 0.0))  # a system of one's own is timed as a whole
+    names = ("answer",) if "answer" in seconds else ("retrieve", "rerank", "assemble", "generate")
     ends = list(accumulate(seconds.get(name, 0.0) for name in names))
     times = list(zip([0.0, *ends], ends, strict=False))
     ranking = [_place(hit.chunk) for hit in record.reranked]
     dropped = [{"document": _place(chunk.chunk), "reason": chunk.reason} for chunk in record.dropped]
     assembled = {"prompt": record.prompt, "documents": [_document(c) for c in record.context], "dropped": dropped}
     answer = {"answer": record.answer, "refused": record.refused, "citations": list(record.citations)}
-    steps = [
-        Step("retrieve", "RETRIEVER", *times[0], asked, [_document(hit.chunk, hit) for hit in record.retrieved]),
-        Step("rerank", "RERANKER", *times[1], asked, [_document(hit.chunk, hit) for hit in record.reranked]),
-        Step("assemble", "PARSER", *times[2], {**asked, "documents": ranking}, assembled),
-        Step("generate", "LLM", *times[3], {"prompt": record.prompt}, answer, record.error, _tokens(record)),
-    ]
+    retrieved = [_document(hit.chunk, hit) for hit in record.retrieved]
+    if "answer" in seconds:
+        given = {"prompt": record.prompt, "documents": assembled["documents"]}
+        told = [Step("retrieve", "RETRIEVER", 0.0, 0.0, asked, retrieved)] if retrieved else []
+        told += [Step("assemble", "PARSER", 0.0, 0.0, asked, given)] if any(given.values()) else []
+        steps = [Step("answer", "CHAIN", *times[0], asked, answer, record.error, _tokens(record), tuple(told))]
+    else:
+        steps = [
+            Step("retrieve", "RETRIEVER", *times[0], asked, retrieved),
+            Step("rerank", "RERANKER", *times[1], asked, [_document(hit.chunk, hit) for hit in record.reranked]),
+            Step("assemble", "PARSER", *times[2], {**asked, "documents": ranking}, assembled),
+            Step("generate", "LLM", *times[3], {"prompt": record.prompt}, answer, record.error, _tokens(record)),
+        ]
     if judged:
         ends = list(accumulate((score.seconds for score in judged), initial=ends[-1]))
         judgements = tuple(_judgement(score, start, record.answer) for score, start in zip(judged, ends, strict=False))

@@ -7,32 +7,35 @@ trace is sent and answered for before the run goes on, and what is stored is cou
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import count
 from typing import TYPE_CHECKING
 
 from adapters.schema import Question, Record, Score
 from runner.config import redacted
 from runner.errors import StoreError
+from runner.phrases import count, cut, listed
 from runner.progress import Progress
 from runner.results import RunResult
-from runner.run_log import assessment_name, storable
+from runner.run_log import FAULT, REFERENCE, assessment_name, storable
 from runner.tracking.address import is_remote
 from runner.tracking.connection import Connection
 from runner.tracking.spans import Step, encoded, laid_out, preview, rationale
 
 if TYPE_CHECKING:
     from mlflow.entities import Assessment, AssessmentSource, Span, TraceInfo
+    from mlflow.tracing.client import TracingClient
 
 BATCH = 50
 """Questions whose spans are sent in one request."""
 WRITERS = 4
 """Requests at a time to a server; eight are no faster (measured). A database on this machine takes one at a time."""
-PAGE = 500
-"""Most traces that MLflow tells of in one answer."""
+TEXT = 5_000
+"""Characters of a reference answer or of a reason. MLflow keeps them as JSON in a column that has 64 kB in MySQL, and
+a character takes 12 bytes at most; a rationale, which is no JSON, may be three times as long."""
 
 
 def log_traces(to: Connection, experiment_id: str, run_id: str, result: RunResult, limit: int) -> int:
@@ -44,42 +47,52 @@ def log_traces(to: Connection, experiment_id: str, run_id: str, result: RunResul
 
     client = to.call(TracingClient, to.uri)
     traces = list(_traces(experiment_id, run_id, result, limit))
+    if not traces:
+        return 0
+
+    def start(trace: _Trace) -> int:
+        info = trace.info()
+        to.call(client.start_trace, info)
+        return len(info.assessments)
+
+    sent = {"trace": len(traces), "span": 0, "assessment": 0}
     with ThreadPoolExecutor(WRITERS if is_remote(to.uri) else 1) as writers:
         try:
-            sent = writers.map(lambda trace: to.call(client.start_trace, trace.info()), traces)
-            for _ in Progress(result.name).over("writing traces", sent, len(traces)):
-                pass
+            started = writers.map(start, traces)
+            sent["assessment"] = sum(Progress(result.name).over("writing traces", started, len(traces)))
         except BaseException:
             writers.shutdown(cancel_futures=True)  # Ctrl-C would wait for all that is left
             raise
-    for start in range(0, len(traces), BATCH):
-        spans = [span for trace in traces[start : start + BATCH] for span in trace.spans()]
+    for first in range(0, len(traces), BATCH):
+        spans = [span for trace in traces[first : first + BATCH] for span in trace.spans()]
         to.call(client.log_spans, experiment_id, spans)
-    expected = {trace.id: len(trace.assessments()) for trace in traces}
-    stored = dict(_stored(to, experiment_id, run_id)) if traces else {}
-    if missing := [id for id, count in expected.items() if stored.get(id, -1) < count]:
-        raise StoreError(
-            f"{to.where} holds {len(expected) - len(missing)} of {len(expected)} traces of run {run_id} whole; "
-            "tracking.traces=0 leaves traces out"
-        )
+        sent["span"] += len(spans)
+    stored = _stored(to, client, experiment_id, run_id)
+    if lost := [f"{stored[kind]:,} of {count(n, kind)}" for kind, n in sent.items() if stored[kind] < n]:
+        raise StoreError(f"{to.where} holds {listed(lost)} of run {run_id}; tracking.traces=0 leaves traces out")
     return len(traces)
 
 
-def _stored(to: Connection, experiment_id: str, run_id: str) -> Iterator[tuple[str, int]]:
-    """Every trace of the run with the number of its assessments."""
-    query, token = f"request_metadata.`mlflow.sourceRun` = '{run_id}'", None
-    while True:
-        page = to.call(
-            to.client.search_traces,
-            locations=[experiment_id],
-            filter_string=query,
-            max_results=PAGE,
-            page_token=token,
-            include_spans=False,
+def _stored(to: Connection, client: TracingClient, experiment_id: str, run_id: str) -> dict[str, int]:
+    """How many traces, spans and assessments the run has. MLflow counts, which is cheaper than reading them."""
+    from mlflow.entities.trace_metrics import AggregationType, MetricAggregation, MetricViewType
+
+    found = {}
+    for kind, view in (
+        ("trace", MetricViewType.TRACES),
+        ("span", MetricViewType.SPANS),
+        ("assessment", MetricViewType.ASSESSMENTS),
+    ):
+        points = to.call(
+            client.store.query_trace_metrics,
+            [experiment_id],
+            view,
+            f"{kind}_count",
+            [MetricAggregation(AggregationType.COUNT)],
+            filters=[f"trace.metadata.`mlflow.sourceRun` = '{run_id}'"],
         )
-        yield from ((trace.info.trace_id, len(trace.info.assessments)) for trace in page)
-        if (token := page.token) is None:
-            return
+        found[kind] = int(sum(point.values["COUNT"] for point in points))
+    return found
 
 
 @dataclass(frozen=True)
@@ -97,9 +110,9 @@ class _Trace:
 
     @property
     def id(self) -> str:
-        """The same for the same run and question, so that a request that is sent twice makes one trace."""
-        text = f"{self.run_id} {self.question.id}"
-        return f"tr-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+        """The same for the same run and question, so that a request that is sent twice makes one trace. So are the ids
+        of its spans and assessments."""
+        return f"tr-{_digest(f'{self.run_id} {self.question.id}')}"
 
     def info(self) -> TraceInfo:
         from mlflow.entities import TraceInfo, TraceLocation, TraceState
@@ -132,40 +145,45 @@ class _Trace:
 
         made: list[Assessment] = []
         if self.question.reference_answer is not None:
-            answer = _clean(self.question.reference_answer)
-            made.append(Expectation("reference answer", answer, AssessmentSource("HUMAN", "test set")))
+            answer = _clean(self.question.reference_answer, TEXT)
+            made.append(Expectation(REFERENCE, answer, AssessmentSource("HUMAN", "test set")))
         for fault in self.result.faults.get(self.question.id, ())[:1]:
             told = "\n".join(f"{each.name}: {each.evidence}" for each in self.result.faults[self.question.id])
             rules = AssessmentSource("CODE", "paribus diagnosis")
-            made.append(Feedback("fault", fault.name, source=rules, rationale=_clean(told), metadata=self._metadata()))
+            told = _clean(told, 3 * TEXT)
+            made.append(Feedback(FAULT, fault.name, source=rules, rationale=told, metadata=self._metadata()))
         for score in self.scores:
             definition = self.result.definitions[score.definition]
             known = {
                 "key": _cut(storable(score.definition), 250),
-                "definition": definition.id,
+                "definition": _cut(storable(definition.id), 250),
                 "fingerprint": score.fingerprint,
                 "judge": score.judge.fingerprint if score.judge else "none",
                 "status": score.status,
             }
             # What does not apply is no error, and MLflow shows an empty cell for it.
-            reason = AssessmentError(score.status, _clean(score.reason or "")) if score.status == "failed" else None
+            reason = (
+                AssessmentError(score.status, _clean(score.reason or "", TEXT)) if score.status == "failed" else None
+            )
             made.append(
                 Feedback(
                     assessment_name(score.definition),
                     score.value,
                     error=reason,
                     source=_source(score),
-                    rationale=_clean(rationale(score, definition)),
+                    rationale=_clean(rationale(score, definition), 3 * TEXT),
                     metadata={**self._metadata(), **known},
                 )
             )
+        for each in made:
+            each.assessment_id = f"a-{_digest(f'{self.id} {each.name}')}"
         return made
 
     def _metadata(self) -> dict[str, str]:
         return {"mlflow.assessment.sourceRunId": self.run_id}
 
     def spans(self) -> list[Span]:
-        return list(self._spans(self.step, None, count(1)))
+        return list(self._spans(self.step, None, itertools.count(1)))
 
     def _spans(self, step: Step, parent: str | None, numbers: Iterator[int]) -> Iterator[Span]:
         from mlflow.entities import Span
@@ -188,7 +206,7 @@ class _Trace:
                 "end_time_unix_nano": int((self.began + step.end) * 1e9),
                 "status": {
                     "code": "STATUS_CODE_ERROR" if step.error else "STATUS_CODE_OK",
-                    "message": _clean(step.error or ""),
+                    "message": _clean(step.error or "", TEXT),
                 },
                 "attributes": {key: encoded(value) for key, value in known.items()},
             }
@@ -218,8 +236,12 @@ def _source(score: Score) -> AssessmentSource:
     return AssessmentSource(kind, _cut(storable(f"{score.judge.provider} {score.judge.model}"), 250))
 
 
-def _clean(text: str) -> str:
-    return storable(str(redacted(text)))
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _clean(text: str, most: int) -> str:
+    return cut(storable(str(redacted(text))), most)
 
 
 def _cut(text: str, length: int) -> str:

@@ -21,7 +21,7 @@ from urllib.request import urlopen
 from runner.config import Tracking
 from runner.errors import ConfigError, DataError, StoreError
 from runner.tracking.address import is_remote, tracking_uri, without_credentials
-from runner.tracking.connection import Connection
+from runner.tracking.connection import Connection, impatient
 from runner.tracking.view import page
 
 PORT = 5000
@@ -85,8 +85,9 @@ def show(settings: Tracking, port: int | None, *, opens: bool, only_print: bool)
 
 def _page(settings: Tracking) -> str:
     """The page of the experiment, below the address of the server; the first page where it does not exist yet."""
-    to = Connection(settings)
-    found = to.call(to.client.get_experiment_by_name, settings.experiment)
+    with impatient():
+        to = Connection(settings)
+        found = to.call(to.client.get_experiment_by_name, settings.experiment)
     return page(str(found.experiment_id)) if found else "/"
 
 

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import re
-import signal
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from adapters.schema import Chunk, JudgeCard, Question, Ranked, Record, Score, StageUsage, Verdict
 from runner import results
 from runner.config import Tracking, Trial
 from runner.diagnosis.findings import Fault
 from runner.results import RunResult
+from tests.browser.mlflow_pages import WAIT, follow, open_run, opened, served, unfold, unfold_reason
 from tests.tracking.made_results import result
 
-WAIT = 20_000
-"""Milliseconds. The pages load some ten MB of scripts from a server that has just started."""
 QUESTIONS = ("How long is the warranty?", "Who pays the rent?", "When was it built?")
 CLAIMS = (Verdict("Two years.", "1", "supported", "the passage says so"), Verdict("On Mars.", "0", "contradicted"))
 
@@ -101,89 +94,29 @@ def tracked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(tracked: Path) -> Iterator[str]:
-    """The address that `paribus ui` says; afterwards Ctrl-C ends it and the server with it."""
-    command = [sys.executable, "-m", "runner", "ui", "--no-open", f"tracking.folder='{tracked}'"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tracked)
-    try:
-        assert process.stdout is not None
-        said = process.stdout.readline().strip()
-        assert said.endswith("/runs?viewStateShareKey=paribus"), process.communicate()
+    """The address of one server for all tests of this file."""
+    with served(tracked) as said:
         yield said
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
-        with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port_of(said)), 5):
-            pass
-    finally:
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGTERM)
-        process.communicate(timeout=60)
-
-
-def port_of(address: str) -> int:
-    return int(re.findall(r":(\d+)/", address)[0])
 
 
 @pytest.fixture(scope="module")
 def tab(browser: Browser) -> Iterator[Page]:
     """One page for all tests of this file, so that MLflow's scripts are loaded once."""
-    context = browser.new_context(viewport={"width": 1300, "height": 680})
-    context.add_init_script(
-        'localStorage.setItem("mlflow.assistant.fab.autoOpenedOnFirstLoad_v1", "true");'
-        'localStorage.setItem("mlflow.assistant.panelOpen_v1", "false");'
-    )
-    page = context.new_page()
-    page.set_default_timeout(WAIT)
-    yield page
-    context.close()
+    expect.set_options(timeout=WAIT)
+    with opened(browser) as page:
+        yield page
 
 
 @pytest.fixture
 def runs(tab: Page, address: str) -> Page:
     """The list of runs, with the variants of the sweep unfolded."""
-    tab.goto("about:blank")
-    tab.goto(address)
-    parent = cell(tab, "sweep of the day")
-    expect(parent).to_be_visible(timeout=WAIT)
-    parent.locator("button").first.click()
-    expect(link(tab, "chunker.size=400")).to_be_visible(timeout=WAIT)
+    unfold(tab, address, "sweep of the day", "chunker.size=400")
     return tab
-
-
-def photograph(page: Page, name: str) -> None:
-    """A picture for the docs, where PARIBUS_SCREENSHOTS names a folder (`make screenshots`)."""
-    if folder := os.environ.get("PARIBUS_SCREENSHOTS"):
-        page.wait_for_timeout(1_000)
-        page.screenshot(path=Path(folder, f"{name}.png"))
-
-
-def cell(page: Page, text: str) -> Locator:
-    return page.get_by_role("gridcell").filter(has_text=text).first
-
-
-def link(page: Page, name: str) -> Locator:
-    return page.get_by_role("link", name=name, exact=True).first
-
-
-def follow(page: Page, name: str) -> None:
-    """Go where a link of a description leads; MLflow opens it in a new tab."""
-    target = link(page, name).get_attribute("href")
-    assert target
-    page.goto(f"{page.url.partition('#')[0]}{target}")
-
-
-def open_run(page: Page, name: str) -> None:
-    link(page, name).click()
-    expect(page.get_by_role("heading", name=name)).to_be_visible(timeout=WAIT)
-    more = page.get_by_text("Show more", exact=True)
-    expect(page.get_by_text("Description", exact=True).first).to_be_visible(timeout=WAIT)
-    if more.count():
-        more.first.click()
 
 
 def test_the_sweep_holds_its_variants_beside_variable_value_and_differences(runs: Page) -> None:
     for column in ("paribus.variable", "paribus.value", "labels/recall", "delta/labels/recall"):
         expect(runs.get_by_role("columnheader").filter(has_text=column).first).to_be_visible()
-    photograph(runs, "mlflow-sweep")
     shown = {" ".join(text.split()) for text in runs.get_by_role("row").all_inner_texts()}
     # recall of chunker.size=400 is 1, of the baseline (1 + 0.5 + 0) / 3 = 0.5
     assert any("0.5 1 chunker.size 400" in row or "1 0.5 chunker.size 400" in row for row in shown), shown
@@ -199,15 +132,14 @@ def test_a_description_says_what_a_run_is_and_which_questions_pair(runs: Page) -
 
 def test_a_chart_over_chunk_size_has_the_baseline_as_a_level(runs: Page) -> None:
     open_run(runs, "sweep of the day")
-    expect(runs.get_by_text("Charts over")).to_have_count(1, timeout=WAIT)  # a test set is no number
+    expect(runs.get_by_text("Charts over")).to_have_count(1)  # a test set is no number
     follow(runs, "labels/recall")
     expect(runs.get_by_text("by/chunker.size/labels/recall vs baseline_by/chunker.size/labels/recall")).to_be_visible(
         timeout=WAIT
     )
     for series in ("(by/chunker.size/labels/recall)", "(baseline_by/chunker.size/labels/recall)"):
-        expect(runs.get_by_text(series).first).to_be_visible(timeout=WAIT)
+        expect(runs.get_by_text(series).first).to_be_visible()
     expect(runs.locator(".xtick").filter(has_text="400").first).to_be_visible()
-    photograph(runs, "mlflow-chart")
     expect(runs.get_by_text("1 (step=400)").first).to_be_visible()
     expect(runs.get_by_text("0.5 (step=800)").first).to_be_visible()
 
@@ -215,9 +147,9 @@ def test_a_chart_over_chunk_size_has_the_baseline_as_a_level(runs: Page) -> None
 def test_the_report_and_its_figures_are_shown(runs: Page) -> None:
     open_run(runs, "sweep of the day")
     follow(runs, "Report")
-    expect(runs.frame_locator("iframe").get_by_text("What the sweep found")).to_be_visible(timeout=WAIT)
+    expect(runs.frame_locator("iframe").get_by_text("What the sweep found")).to_be_visible()
     runs.get_by_text("recall.svg").click()
-    expect(runs.locator("img[src^='blob:'], img[src*='recall.svg']").first).to_be_visible(timeout=WAIT)
+    expect(runs.locator("img[src^='blob:'], img[src*='recall.svg']").first).to_be_visible()
 
 
 def test_a_trace_shows_its_steps_and_why_each_score_is_what_it_is(runs: Page) -> None:
@@ -225,24 +157,20 @@ def test_a_trace_shows_its_steps_and_why_each_score_is_what_it_is(runs: Page) ->
     follow(runs, "Questions of this run")
     runs.get_by_text(QUESTIONS[0]).first.click()
     for step in ("retrieve", "rerank", "assemble", "generate", "judge", "ragas/faithfulness"):
-        expect(runs.get_by_text(step, exact=True).first).to_be_visible(timeout=WAIT)
+        expect(runs.get_by_text(step, exact=True).first).to_be_visible()
     runs.get_by_role("button", name="Assess").click()
     for name, value in (("fault", "buried"), ("labels:recall", "1"), ("ragas:faithfulness", "0.5")):
-        expect(runs.get_by_text(name, exact=True).first).to_be_visible(timeout=WAIT)
-        shown = f"//*[text()='{name}']/following::*[text()='{value}'][1]"
-        runs.locator(f"xpath={shown}/preceding::button[1]").last.click()  # unfolds the reason
+        unfold_reason(runs, name, value)
     for told in ("[1 (supported)] Two years.", "[0 (contradicted)] On Mars.", "the passage is at rank 9"):
         expect(runs.get_by_text(told).first).to_be_visible()
-    photograph(runs, "mlflow-trace")
 
 
 def test_the_evaluation_view_puts_two_runs_side_by_side(runs: Page) -> None:
     open_run(runs, "chunker.size=400")
     follow(runs, "Compare with the baseline question by question")
-    expect(runs.get_by_text("Comparing")).to_be_visible(timeout=WAIT)
+    expect(runs.get_by_text("Comparing")).to_be_visible()
     for question in QUESTIONS:
-        expect(runs.get_by_text(f'"question": "{question}"')).to_have_count(1, timeout=WAIT)
+        expect(runs.get_by_text(f'"question": "{question}"')).to_have_count(1)
     expect(runs.get_by_text("The answer to Who pays the rent?")).to_have_count(2)
-    photograph(runs, "mlflow-compare")
     for name in ("labels:recall", "ragas:faithfulness"):
         expect(runs.get_by_text(name, exact=True).first).to_be_visible()

@@ -10,14 +10,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from runner import phrases
-from runner.report import files
 from tests.browser.looks import contrast, overflowing
 from tests.report import made
 
 
 @pytest.fixture(params=made.SWEEPS)
 def sheet(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    return files.write(made.SWEEPS[request.param](), tmp_path)[2]
+    return made.written(made.SWEEPS[request.param](), tmp_path)[2]
 
 
 def opened(page: Page) -> None:
@@ -46,7 +45,7 @@ def test_in_print_everything_is_open_and_fits_the_sheet(quiet: Page, sheet: Path
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_and_marks_stand_out(quiet: Page, tmp_path: Path, scheme: str) -> None:
     quiet.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-    quiet.goto(files.write(made.sizes(), tmp_path)[2].as_uri())
+    quiet.goto(made.written(made.sizes(), tmp_path)[2].as_uri())
     for text in ("ink", "soft", "for", "against"):
         assert contrast(quiet, f"--{text}", "--ground") >= 4.5
     for text in ("ink", "soft"):
@@ -56,7 +55,7 @@ def test_texts_and_marks_stand_out(quiet: Page, tmp_path: Path, scheme: str) -> 
 
 
 def test_the_numbers_of_tables_and_figures_are_those_of_the_data(quiet: Page, tmp_path: Path) -> None:
-    data, _, sheet, *_ = files.write(made.sizes(), tmp_path)
+    data, _, sheet, *_ = made.written(made.sizes(), tmp_path)
     quiet.set_viewport_size({"width": 1400, "height": 900})
     quiet.goto(sheet.as_uri())
     recommended = json.loads(data.read_text("utf-8"))["recommendation"]
@@ -87,7 +86,7 @@ def test_the_numbers_of_tables_and_figures_are_those_of_the_data(quiet: Page, tm
 
 
 def test_a_decision_leads_to_its_variant_by_keyboard(quiet: Page, tmp_path: Path) -> None:
-    quiet.goto(files.write(made.sizes(), tmp_path)[2].as_uri())
+    quiet.goto(made.written(made.sizes(), tmp_path)[2].as_uri())
     link = quiet.get_by_role("link", name="chunker.size=512")
     link.focus()
     quiet.keyboard.press("Enter")
@@ -105,7 +104,7 @@ def test_a_decision_leads_to_its_variant_by_keyboard(quiet: Page, tmp_path: Path
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_figure_alone_has_a_size_and_its_own_ground(quiet: Page, tmp_path: Path, scheme: str) -> None:
-    charts = files.write(made.sizes(), tmp_path)[3:]
+    charts = made.written(made.sizes(), tmp_path)[3:]
     quiet.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     for chart in charts:
         quiet.goto(chart.as_uri())

@@ -81,7 +81,8 @@ def test_a_variant_is_compared_with_the_baseline_of_its_sweep(cli: Cli, work: Pa
     for title in ("Retrieval, 90 questions", "Generation, 90 questions", "Retrieval by slice", "split:held_out"):
         assert title in shown
     assert "Questions that got worse, the worst first" in shown
-    assert max(map(len, (said.out + said.err.replace(str(tmp_path), "")).splitlines())) <= 100
+    lines = (said.out + said.err.replace(str(tmp_path), "")).splitlines()
+    assert [line for line in lines if len(line) > 100] == []
     assert "\x1b" not in said.out
     data = json.loads((tmp_path / "out" / "compare.json").read_text("utf-8"))
     rows = {row["definition"]: row for row in data["rows"]}
@@ -228,15 +229,19 @@ def test_holm_is_over_all_variants_of_the_sweep(cli: Cli, work: Path, tmp_path: 
     baseline, variant, _ = copied(work, tmp_path / "sweep")
     alone, together = cli(*runs(work)[:2], "--json"), cli(str(baseline), str(variant), "--json")
     assert (alone.code, together.code) == (0, 0), together.err
-    # The judged definition's values are compared too: five definitions, and ten with the copy, whose p-values are the
-    # same: the smallest of each pair is taken 10 times, where it was taken 5 times.
-    assert {row["family"] for row in alone.json["rows"]} == {5}
-    assert {row["family"] for row in together.json["rows"]} == {10}
-    smallest = min(row["p"]["value"] for row in alone.json["rows"])
-    adjusted = [min(row["adjusted"] for row in said.json["rows"]) for said in (alone, together)]
-    assert adjusted == [pytest.approx(min(1.0, times * smallest)) for times in (5, 10)]
+    # Two of the five definitions are in the table; with the copy, whose p-values are the same, there are twice as many
+    # of each family, and the smallest p-value is taken twice as many times.
+    decide = set(alone.json["table"])
+    assert {row["definition"] in decide: row["family"] for row in alone.json["rows"]} == {True: 2, False: 5}
+    assert {row["definition"] in decide: row["family"] for row in together.json["rows"]} == {True: 4, False: 10}
+    smallest = min(row["p"]["value"] for row in alone.json["rows"] if row["definition"] in decide)
+    adjusted = [
+        min(row["adjusted"] for row in said.json["rows"] if row["definition"] in decide) for said in (alone, together)
+    ]
+    assert adjusted == [pytest.approx(min(1.0, times * smallest)) for times in (2, 4)]
     (note,) = (note for note in together.json["notes"] if "Holm" in note)
-    assert note == "Holm is over the 10 comparisons of 2 variants of this sweep with its baseline"
+    told = "the 4 comparisons in definitions of the table, and all 10 for the others"
+    assert note == f"Holm is over 2 variants of this sweep with its baseline: {told}"
     assert not any("Holm" in note for note in alone.json["notes"])
 
 
@@ -246,7 +251,7 @@ def test_holm_is_over_all_variants_of_the_sweep(cli: Cli, work: Path, tmp_path: 
         (lambda folder: (folder / "scores.jsonl").write_text('{"question_id": "1"'), "was cut off"),
         (lambda folder: (folder / "scores.jsonl").write_text("nonsense}\n"), "scores.jsonl, line 1: "),
         (lambda folder: (folder / "config.yaml").write_text("trial: ["), "cannot be read"),
-        (lambda folder: (folder / "summary.json").write_text("{}"), "schema_version None"),
+        (lambda folder: (folder / "summary.json").write_text("{}"), "summary.json has no name"),
         (lambda folder: (folder / "records.jsonl").unlink(), "has no records.jsonl"),
         (lambda folder: shutil.rmtree(folder), None),
     ],
@@ -258,7 +263,7 @@ def test_a_broken_sibling_is_left_out_and_told(
     change(other)
     said = cli(str(baseline), str(variant), "--json")
     assert said.code == 0, said.err
-    assert {row["family"] for row in said.json["rows"]} == {5}
+    assert {row["family"] for row in said.json["rows"]} == {2, 5}
     notes = [note for note in said.json["notes"] if note.startswith("not among the variants that Holm is over: ")]
     assert len(notes) == (told is not None)
     assert told is None or told in notes[0]
@@ -267,4 +272,4 @@ def test_a_broken_sibling_is_left_out_and_told(
 def test_a_comparison_outside_of_the_sweep_keeps_its_own_family(cli: Cli, work: Path, tmp_path: Path) -> None:
     _, variant, other = copied(work, tmp_path / "sweep")
     said = cli(str(other), str(variant), "--json")  # two variants
-    assert {row["family"] for row in said.json["rows"]} == {5}
+    assert {row["family"] for row in said.json["rows"]} == {2, 5}

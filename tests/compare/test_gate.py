@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from adapters.base import scorer
 from adapters.schema import Question
 from runner import results
 from runner.drift import Drift
+from runner.errors import DataError
 from runner.gate.accepted import Accepted, accepted, encoded, read
 from runner.gate.checking import gate
 from runner.gate.findings import Verdict
@@ -137,6 +138,58 @@ def test_no_noise_turns_a_decision(before: int, lost: int) -> None:
     found = Difference(loss, None, None, 1, 1)
     assert not _fails(found, Rule(), lost / 1000)
     assert lost == 0 or _fails(found, Rule(), (lost - 1) / 1000)
+
+
+def held(result: RunResult) -> StoredRun:
+    """A result as it is read back, without files."""
+    summary = json.loads(json.dumps(result.summary()))
+    by_id = {each.id: each for each in result.questions}
+    records = {each.question_id: each for each in result.records}
+    return StoredRun(Path("run"), summary, result.config, by_id, records, result.by_definition())
+
+
+WAYS: Sequence[Callable[[int, int], float]] = (
+    lambda steps, of: steps / of,
+    lambda steps, of: float(f"{steps / of:.12f}"),
+    lambda steps, of: sum([1 / of] * steps),
+    lambda steps, of: 1 - (of - steps) / of,
+    lambda steps, of: steps * (1 / of),
+)
+"""A share as people and programs come to it; none is exact for most of them."""
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    st.data(), st.sampled_from((3, 7, 10, 12, 100, 1000)), st.sampled_from(WAYS), st.sampled_from(("mean", "interval"))
+)
+def test_what_equals_a_limit_passes_however_it_was_computed(
+    data: st.DataObject, of: int, way: Callable[[int, int], float], on: str
+) -> None:
+    """Each question loses the same number of steps of 1 / of: that much is allowed, and one step less is not."""
+    lost = data.draw(st.integers(1, of))
+    before = data.draw(st.lists(st.integers(lost, of), min_size=2, max_size=9))
+    after = [steps - lost for steps in before]
+    runs = [held(result({"labels/recall": [steps / of for steps in side]})) for side in (before, after)]
+    for allowed, outcome in ((lost, "passed"), (lost - 1, "regression")):
+        rule = {"max_drop": abs(way(allowed, of)), "on": on}
+        assert decided(*runs, default=rule).result == outcome
+    mean = sum(after) / (of * len(after))
+    for floor, outcome in ((mean, "passed"), (way(sum(after), of) / len(after), "passed"), (mean + 1e-6, "regression")):
+        assert decided(*runs, default={"floor": floor}).result == outcome
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.data(), st.integers(2, 40), st.sampled_from(WAYS))
+def test_a_coverage_that_equals_the_least_is_enough(
+    data: st.DataObject, of: int, way: Callable[[int, int], float]
+) -> None:
+    scored = data.draw(st.integers(1, of - 1))
+    whole = held(result({"labels/recall": [0.5] * of}))
+    part = held(result({"labels/recall": [0.5] * scored + ["no reply"] * (of - scored)}))
+    for least, outcome in ((scored, "passed"), (scored + 1, "error")):
+        rule = {"max_drop": 0.0, "min_coverage": min(1.0, way(least, of))}
+        assert decided(whole, part, default=rule).result == outcome
+        assert decided(part, whole, default=rule).result == outcome
 
 
 def test_a_floor_that_is_met_but_for_noise_passes(made: Made) -> None:
@@ -406,8 +459,6 @@ def test_the_exported_schema_is_that_of_the_file(made: Made) -> None:
 def test_a_broken_file_is_refused_with_its_key(
     made: Made, tmp_path: Path, spoil: Callable[[dict[str, Any]], object], message: str
 ) -> None:
-    from runner.errors import DataError
-
     data = json.loads(encoded(accepted(made({"labels/recall": [0.5, 0.7]}))))
     spoil(data)
     file = tmp_path / "baseline.json"
@@ -416,3 +467,41 @@ def test_a_broken_file_is_refused_with_its_key(
         read(file)
     assert message in str(fault.value)
     assert "baseline.json" in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda text: text.replace(' "definitions"', '<<<<<<< HEAD\n "definitions"', 1), "is no JSON (Expecting"),
+        (lambda text: text.replace(' "questions"', ' "judges": {},\n "questions"', 1), "the key 'judges' stands twice"),
+        (
+            lambda text: text.replace("[0.7, ", "[0.75, "),
+            "the values of the questions come to 0.625 over 2; accept the",
+        ),
+        (lambda text: text.replace("[0.7, ", "[NaN, "), "questions.1.values.0=nan is not allowed"),
+        (lambda text: text.replace("[0.7, ", '["0.7", '), "questions.1.values.0='0.7' is not allowed"),
+        (lambda text: text.replace("[0.7, ", "[true, "), "questions.1.values.0=True is not allowed"),
+        (
+            lambda text: "".join(line for line in text.splitlines(True) if '"key": "labels/recall"' not in line),
+            "questions.0.values of 'q0' has 2 for 1 definitions",
+        ),
+        (lambda text: text[:-3], "is no JSON"),
+        (lambda text: "", "is no JSON"),
+    ],
+    ids=["merge", "twice", "edited", "nan", "text", "true", "removed", "cut off", "empty"],
+)
+def test_a_file_that_was_edited_or_merged_is_refused_in_a_sentence(
+    made: Made, tmp_path: Path, spoil: Callable[[str], str], message: str
+) -> None:
+    file = tmp_path / "baseline.json"
+    text = encoded(accepted(made({"labels/recall": [0.5, 0.7], "labels/ndcg": [0.5, 0.5]})))
+    file.write_text(spoil(text), encoding="utf-8")
+    with pytest.raises(DataError) as fault:
+        read(file)
+    assert message in str(fault.value)
+    assert "\n" not in str(fault.value)
+
+
+def test_a_run_without_definitions_is_no_baseline(made: Made) -> None:
+    with pytest.raises(DataError, match=r"no definition was computed in the run .*, so that nothing can be held to it"):
+        accepted(made({}))

@@ -174,6 +174,18 @@ def test_what_is_broken_ends_with_2_and_is_told_in_the_files_too(write: Wrote, s
     assert "is 0.9 over 1, and its scores come to 0.8 over 1" in say("accept", base).err
 
 
+@pytest.mark.parametrize("file", ["records.jsonl", "scores.jsonl"])
+def test_a_run_that_lacks_a_line_is_neither_accepted_nor_compared(write: Wrote, say: Say, file: str) -> None:
+    base, run = write("base", recall=[0.8, "no reply"]), write("run", recall=[0.8, "no reply"])
+    assert say("accept", run).code == 0
+    (run / file).write_text((run / file).read_text(encoding="utf-8").splitlines(True)[0], encoding="utf-8")
+    for command in (("accept", run, "--to", "other.json"), ("gate", run), ("compare", base, run)):
+        said = say(*command)
+        assert (said.code, "for question 'q1'" in said.err or "of question 'q1'" in said.err) == (2, True), said.err
+        assert len(said.err.splitlines()) == 1
+    assert not Path("other.json").exists()
+
+
 def test_an_unforeseen_fault_is_no_regression(write: Wrote, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
     from runner.gate import command
 

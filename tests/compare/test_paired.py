@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isclose
 
@@ -103,11 +103,11 @@ def test_an_interval_that_excludes_0_is_not_enough() -> None:
     row = only(compared(of([0.0] * 40), of([1.0] * 9 + [0.0] * 31)))
     assert row.word == "better"
     many = {f"labels/d{i}": {f"q{n}": 0.0 for n in range(40)} for i in range(20)}
-    after = {key: {f"q{n}": float(n < 9) if key == "labels/d0" else 0.0 for n in range(40)} for key in many}
-    held = compared(run(many), run(after)).rows[0]
+    after = {key: {f"q{n}": float(n < 9) if key == "labels/d19" else 0.0 for n in range(40)} for key in many}
+    held = compared(run(many), run(after)).rows[19]
     assert held.low is not None
     assert held.low > 0
-    # 20 * 2 / 2**9 = .078.
+    # 20 * 2 / 2**9 = .078; it is none of the first five, which decide.
     assert held.adjusted == pytest.approx(20 * 2 / 2**9)
     assert held.word == "cannot tell"
 
@@ -348,6 +348,66 @@ def test_the_variants_of_a_sweep_are_one_family() -> None:
     assert {name: row.adjusted for name, row in rows.items()} == pytest.approx({"a": 2 / 128, "b": 3 / 512, "c": 1.0})
     assert [row.word for row in rows.values()] == ["better", "better", "unchanged"]
     assert [each.candidate.name for each in found.values()] == ["a", "b", "c"]
+
+
+def gained(gains: Mapping[str, int], table: Sequence[str] = ()) -> StoredRun:
+    """20 questions: how many are answered under each definition. table: the definitions that decide."""
+    return run(
+        {f"labels/{key}": {f"q{n:02}": float(n < up) for n in range(20)} for key, up in gains.items()},
+        config={"metrics": {"table": [f"labels/{key}" for key in table]}},
+    )
+
+
+def adjusted_of(found: Mapping[str, Comparison]) -> dict[tuple[str, str], tuple[float, int]]:
+    return {
+        (name, row.definition.removeprefix("labels/")): (row.adjusted, row.family)
+        for name, each in found.items()
+        for row in each.rows
+    }
+
+
+def test_the_definitions_of_the_table_are_a_family_of_their_own() -> None:
+    # Exact McNemar p of u gains is 2 / 2**u. Of a: u 1/128, v 1/512, w 1/64; of b: u 1/256, v 1, w 1/2048.
+    # u and v decide, four comparisons: v of a 4 * 1/512, u of b 3 * 1/256, u of a 2 * 1/128, v of b 1.
+    # w is adjusted over all six: w of b 6 * 1/2048; then v of a 5/512, u of b 4/256, u of a 3/128; w of a 2 * 1/64; 1.
+    baseline = gained({"u": 0, "v": 0, "w": 0}, ["u", "v"])
+    variants = {
+        "a": gained({"u": 8, "v": 10, "w": 7}, ["u", "v"]),
+        "b": gained({"u": 9, "v": 0, "w": 12}, ["u", "v"]),
+    }
+    found = compare_sweep(baseline, variants)
+    assert adjusted_of(found) == {
+        ("a", "u"): (2 / 128, 4),
+        ("a", "v"): (4 / 512, 4),
+        ("a", "w"): (2 / 64, 6),
+        ("b", "u"): (3 / 256, 4),
+        ("b", "v"): (1.0, 4),
+        ("b", "w"): (6 / 2048, 6),
+    }
+    alone = compared(baseline, variants["b"], siblings={"a": variants["a"]})
+    assert alone.rows == found["b"].rows
+    told = "the 4 comparisons in definitions of the table, and all 6 for the others"
+    assert alone.notes == (f"Holm is over 2 variants of this sweep with its baseline: {told}",)
+
+
+def test_what_else_is_computed_costs_a_decision_nothing() -> None:
+    def found(*more: str, table: Sequence[str]) -> dict[tuple[str, str], tuple[float, int]]:
+        up = {"a": 8, "b": 10}
+        variants = {name: gained({"u": most, "v": 7, **dict.fromkeys(more, 6)}, table) for name, most in up.items()}
+        baseline = gained({"u": 0, "v": 0, **dict.fromkeys(more, 0)}, table)
+        return adjusted_of(compare_sweep(baseline, variants))
+
+    few = found(table=["u", "v"])
+    many = found("w", "x", "y", table=["u", "v"])
+    assert {name: many[name] for name in few} == few
+    assert {family for name, (_, family) in many.items() if name not in few} == {10}
+    # A definition that joins the table is paid for.
+    assert found("w", table=["u", "v", "w"])["a", "u"][0] > few["a", "u"][0]
+    # Without a table the first five decide, and a sixth costs them nothing.
+    five = found("w", "x", "y", table=[])
+    six = found("w", "x", "y", "z", table=[])
+    assert {name: six[name] for name in five} == five
+    assert {six["a", "z"][1], six["b", "z"][1]} == {12}
 
 
 def test_one_variant_with_its_siblings_says_what_the_sweep_says() -> None:

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, permutation_test
+from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.multitest import multipletests
 
 from benchmarks.significance import STEPS, simulated
 from runner import significance
@@ -71,6 +73,19 @@ def test_holm_worked_by_hand() -> None:
         {"a": 0.06, "b": 0.04, "c": 0.06, "d": 0.06}
     )
     assert holm({"a": 0.9, "b": 0.8}) == {"a": 1.0, "b": 1.0}
+
+
+@given(st.lists(st.floats(0, 1) | st.sampled_from((0.0, 0.01, 0.025, 0.05, 1.0)), min_size=1, max_size=20))
+def test_holm_agrees_with_statsmodels(values: list[float]) -> None:
+    found = holm(dict(enumerate(values)))
+    assert [*found.values()] == pytest.approx(multipletests(values, method="holm")[1].tolist(), abs=1e-12)
+
+
+@given(st.integers(0, 400), st.integers(0, 400), st.integers(0, 50))
+def test_mcnemar_agrees_with_statsmodels(ups: int, downs: int, same: int) -> None:
+    found = permutation([1.0] * ups + [-1.0] * downs + [0.0] * same)
+    # Rows: yes and no before; columns: yes and no after.
+    assert found.value == pytest.approx(float(mcnemar([[same, downs], [ups, 0]], exact=True).pvalue), rel=1e-9)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))

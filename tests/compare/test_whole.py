@@ -46,7 +46,7 @@ def card(**changed: Any) -> dict[str, Any]:
         ({"started": "today"}, "started in summary.json is 'today', no time"),
         ({"dataset": "x"}, "dataset in summary.json is 'x'"),
         ({"judge": {"model": "m"}}, "judge in summary.json has no provider"),
-        ({"drift": "x"}, "drift in summary.json cannot be read"),
+        ({"drift": "x"}, "summary.json: drift: "),
         ({"definitions": []}, "definitions in summary.json is []"),
         ({"definitions": {}}, "there are scores of labels/recall and no definition of it"),
         ({"definitions": {"labels/recall": 3}}, "the card of labels/recall in summary.json cannot be read"),
@@ -96,6 +96,20 @@ def test_a_summary_that_was_edited_is_refused(folder: Path, change: dict[str, An
         ),
         ("scores.jsonl", lambda text: text[:-9], "scores.jsonl was cut off"),
         ("questions.jsonl", lambda text: "", "there are scores of 'q0' and no such question"),
+        # The last score has no value, so that the mean still holds.
+        (
+            "scores.jsonl",
+            lambda text: text[: text.rindex("{")],
+            "there is no score of labels/recall for question 'q3'",
+        ),
+        ("records.jsonl", lambda text: text[: text.rindex("\n{") + 1], "there is no record of question 'q3'"),
+        ("records.jsonl", lambda text: "", "there is no record of question 'q0'"),
+        ("records.jsonl", lambda text: text.replace("q1", "zz"), "there is no record of question 'q1'"),
+        (
+            "records.jsonl",
+            lambda text: text + text[: text.index("\n") + 1].replace("q0", "zz"),
+            "there is a record of 'zz' and no such question",
+        ),
         (
             "records.jsonl",
             lambda text: text.replace("q1", "q0"),

@@ -14,7 +14,7 @@ from adapters.base import scorer
 from adapters.schema import Chunk, Question, Ranked, Record, Span
 from runner.diagnosis.findings import Unjudged
 from runner.diagnosis.labelling import put_into, write
-from runner.diagnosis.unjudged import judged_only, unjudged
+from runner.diagnosis.unjudged import BothWays, judged_only, unjudged
 from runner.errors import DataError
 from runner.results import StoredRun
 from tests.compare.runs import run
@@ -104,14 +104,14 @@ def test_judged_only_worked_by_hand() -> None:
     # q1: unjudged, relevant. RR is 1/2; without the unjudged 1. P@2 is 1/2; without, [relevant] of k = 2: 1/2.
     # q2: relevant, rejected. RR is 1 either way; P@2 is 1/2 either way.
     rankings = {"q1": [chunk("c", 0, 9), chunk("a", 0, 20)], "q2": [chunk("a", 0, 20), chunk("b", 0, 5)]}
-    rows = {row.definition: row for row in judged_only(stored(rankings))}
+    rows = {row.definition: row for row in judged_only(BothWays(stored(rankings)))}
     assert set(rows) == {"labels/reciprocal_rank", "labels/precision@2"}  # answers have no ranking
     rank = rows["labels/reciprocal_rank"]
     assert (rank.n, rank.value, rank.judged_only, rank.value_before) == (2, 0.75, 1.0, None)
     precision = rows["labels/precision@2"]
     assert (precision.value, precision.judged_only) == (0.5, 0.5)
     before = {"q1": [chunk("a", 0, 20)], "q2": [chunk("c", 0, 9)]}  # RR 1 and 0; without the unjudged 1 and 0
-    rank = judged_only(stored(rankings), stored(before, name="base"))[0]
+    rank = judged_only(BothWays(stored(rankings)), BothWays(stored(before, name="base")))[0]
     assert (rank.value_before, rank.judged_only_before) == (0.5, 0.5)
 
 

@@ -49,6 +49,21 @@ def test_better_in_one_and_worse_in_another_is_a_trade_off_that_names_both() -> 
     assert "worse in answer_f1 −0.225" in found.why
 
 
+def test_a_trade_off_names_what_is_worse_outside_the_table() -> None:
+    # As prompt=strict: it declines more of what cannot be answered, and, outside the table, of what can. 12 of 40 down:
+    # 2 / 2**12, below 5% after Holm of any of the 3 comparisons.
+    (before, after), (f1_before, f1_after), (out_before, out_after) = ups(40, 8), ups(40, 0, 9), ups(40, 0, 12)
+    found = recommend(
+        sweep(
+            made({RECALL: before, F1: f1_before, "labels/ndcg": out_before}),
+            {"prompt=strict": made({RECALL: after, F1: f1_after, "labels/ndcg": out_after})},
+        ),
+        None,
+    ).variants[0]
+    assert found.decision == "trade-off"
+    assert "; worse, without deciding, in ndcg" in found.why
+
+
 def test_a_loss_that_its_own_interval_shows_is_not_kept() -> None:
     # 6 down and none up: 2 / 2**6 = 0.03125. Of three definitions it is the second smallest, times 2: 0.0625, and its
     # own interval excludes 0.
@@ -56,8 +71,8 @@ def test_a_loss_that_its_own_interval_shows_is_not_kept() -> None:
     (before, after), (f1_before, f1_after) = ups(40, 12), ups(40, 0, 6)
     found = recommend(
         sweep(
-            made({RECALL: before, F1: f1_before, **third}),
-            {"retriever.k=10": made({RECALL: after, F1: f1_after, **third})},
+            made({RECALL: before, F1: f1_before, **third}, table=(*TABLE, *third)),
+            {"retriever.k=10": made({RECALL: after, F1: f1_after, **third}, table=(*TABLE, *third))},
         ),
         None,
     ).variants[0]
@@ -101,7 +116,7 @@ def test_what_cannot_be_told_says_what_could_be_seen_and_how_many_questions_it_t
     assert needed(found.rows[0]) == 190
     assert "nearest recall +0.100" in found.why
     assert "a true difference shows here from 0.196 on" in found.why
-    assert "among the 2 comparisons of this sweep would take about 190 questions in place of 40" in found.why
+    assert "among the 2 comparisons that decide would take about 190 questions in place of 40" in found.why
 
 
 @pytest.mark.parametrize("n", [1, 9.2, 10, 99.1, 185.2, 1001, 123456])
@@ -146,15 +161,18 @@ def test_the_same_table_is_not_the_same_where_a_definition_outside_it_changed() 
     assert (found.decision, found.why) == ("cannot tell", "no score of a deciding definition changed")
 
 
-def test_time_alone_decides_only_where_it_is_clearly_another() -> None:
+def test_time_alone_is_told_and_decides_nothing() -> None:
     values = {RECALL: SAME, F1: SAME}
     ids = [f"q{place}" for place in range(1, 41)]
-    decisions = []
-    for generate in (0.0022, 0.004):  # 3 ms -> 3.2 ms and 5 ms
+    decisions, reasons = [], []
+    for generate in (0.0022, 0.029):  # 3 ms -> 3.2 ms and 30 ms
         slower = [record(id, seconds=(0.001, 0, 0, generate)) for id in ids]
         found = recommend(sweep(made(values), {"retriever=mine": made(values, records=slower)}), None)
         decisions.append(found.variants[0].decision)
-    assert decisions == ["cannot tell", "reject"]
+        reasons.append(found.variants[0].why)
+    assert decisions == ["cannot tell", "cannot tell"]
+    alike = "no score of any question changed, and neither money, tokens nor the prompt is known to differ"
+    assert reasons == [alike, f"{alike}; seconds a question 3.0 ms → 30 ms"]
 
 
 def test_what_does_not_mean_the_same_is_not_decided() -> None:

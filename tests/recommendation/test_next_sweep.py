@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ from runner.app import composed
 from runner.cli import main
 from runner.diagnosis.findings import Diagnosed, Diagnosis, Fault, FaultName
 from runner.recommendation.findings import NextSweep
-from runner.recommendation.next_sweep import further, number
+from runner.recommendation.next_sweep import _typed, further, number
 from runner.recommendation.recommend import recommend
 from runner.results import StoredRun
 from runner.sweep_folder import StoredSweep
@@ -137,6 +140,35 @@ def test_one_that_is_kept_becomes_the_baseline_for_the_rest(config: Mapping[str,
     found = proposed(of(config, {"reranker=late_interaction": 8, "retriever=bm25": 1, "retriever=hybrid": 2}))
     assert [each.command for each in found] == ["paribus sweep reranker=late_interaction retriever=bm25,hybrid"]
     assert commands(of(config, {"reranker=late_interaction": 8})) == []  # nothing else was swept
+
+
+def test_around_a_system_of_ones_own_no_stage_is_swept(config: Mapping[str, Any]) -> None:
+    made_of_stages = of(config, {"system=mine": 12, "reranker=late_interaction": 8, "retriever=bm25": 1})
+    mine = made_of_stages.rows[1]
+    assert mine.run
+    own = replace(mine.run, config={**mine.run.config, "system": {"_target_": "mine.System"}})
+    rows = (made_of_stages.rows[0], replace(mine, run=own), *made_of_stages.rows[2:])
+    found = [recommend(each, None).next for each in (made_of_stages, replace(made_of_stages, rows=rows))]
+    assert [[each.command for each in proposals] for proposals in found] == [
+        [
+            "paribus sweep system=mine reranker=late_interaction reranker=none,late_interaction retriever=dense,bm25",
+        ],
+        [],
+    ]
+
+
+@pytest.mark.parametrize("word", ["a b", "a\nb", "it's `x`", "a   b", "\u202eé\x1b[0m\\n", "漢字=1,2", "$'x'", ""])
+def test_a_command_is_on_one_line_and_a_shell_reads_back_what_was_swept(word: str) -> None:
+    typed = _typed(word)
+    assert typed.isprintable()
+    assert "  " not in typed
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("no bash here")
+    done = subprocess.run(
+        [bash, "-c", f"printf %s {typed}"], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}
+    )
+    assert done.stdout.decode() == word
 
 
 def test_where_nothing_can_be_told_more_questions_come_before_more_sweeps(config: Mapping[str, Any]) -> None:

@@ -86,7 +86,7 @@ def test_an_interrupted_sweep_is_read_from_its_result_folders(folder: Path) -> N
     ]
     assert found.overrides is None
     assert found.notes == (
-        "the sweep has no sweep.json: it was interrupted, or older; it is read from 2 result folders; 1 more runs have "
+        "the sweep has no sweep.json: it was interrupted, or older; it is read from 2 result folders; 1 more run has "
         "no results",
     )
 
@@ -94,8 +94,21 @@ def test_an_interrupted_sweep_is_read_from_its_result_folders(folder: Path) -> N
 def test_without_its_baseline_the_variants_stay_apart(folder: Path) -> None:
     (folder / "0" / SUMMARY).unlink()
     found = read_sweep(folder)
-    assert (found.baseline, found.rows[0].error) == (None, "the baseline has no results")
+    assert (found.baseline, found.rows[0].error) == (None, "it has no result folder")
     assert found.comparisons == {}
+
+
+def test_a_plan_that_was_edited_is_not_believed(folder: Path) -> None:
+    written(folder)
+    plan = json.loads((folder / SWEEP).read_text())
+    (folder / SWEEP).write_text("\ufeff" + json.dumps(plan), encoding="utf-8")  # as some editors save it
+    assert read_sweep(folder).baseline
+    (folder / SWEEP).write_text(json.dumps({**plan, "runs": plan["runs"][1:]}))
+    with pytest.raises(DataError, match=r"begins with retriever\.k=10 and not with the baseline"):
+        read_sweep(folder)
+    (folder / SWEEP).write_text(json.dumps({**plan, "runs": [*plan["runs"], plan["runs"][1]]}))
+    with pytest.raises(DataError, match=r"has the run retriever\.k=10 twice"):
+        read_sweep(folder)
 
 
 def test_a_result_folder_that_is_gone_costs_its_row_only(folder: Path) -> None:
@@ -131,7 +144,7 @@ def test_what_is_no_sweep_is_refused(folder: Path, tmp_path: Path) -> None:
     [
         ({"schema_version": 9}, "has schema version 9 and this paribus reads 1"),
         ({"runs": []}, "holds no run"),
-        ({"runs": 5}, "cannot be read: "),
+        ({"runs": 5}, "cannot be read: runs: Input should be "),
         (None, "cannot be read: "),
     ],
 )

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from adapters.schema import Chunk, JudgeCard, Question, Ranked, Record, Span, StageUsage
+from runner.report.files import write_report
+from runner.report.material import material
 from runner.results import StoredRun, mean
 from runner.sweep_folder import StoredRow, StoredSweep
 from tests.audit.stored import HOSTILE
@@ -107,6 +109,11 @@ def row(label: str, made: StoredRun | None, from_value: str | None = "256", erro
 
 def swept(*rows: StoredRow, name: str = "20261130T101500-000000") -> StoredSweep:
     return StoredSweep(name, Path(name), None, (), (), rows)
+
+
+def written(sweep: StoredSweep, folder: Path) -> list[Path]:
+    """The files of the sweep's report."""
+    return write_report(material(sweep), folder)
 
 
 def beside(label: str, made: StoredRun | None) -> StoredRow:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,21 @@ from markdown_it import MarkdownIt
 
 from runner import markdown, pages, phrases
 from runner.diagnosis.findings import JudgedOnly
+from runner.diagnosis.rules import default_rules
 from runner.errors import DataError
-from runner.report import files, wording
+from runner.report import wording
 from runner.report.material import material
 from runner.sweep_folder import StoredSweep
 from tests.audit.test_page import Seen
 from tests.report import made
 
+RULES = default_rules().model_dump()
+LEVERS = {"missed_top_ranked": ["chunker.size=512,2048", "retriever=bm25"]}
+
 
 def written(sweep: StoredSweep, folder: Path) -> tuple[str, str, Any]:
     """The text of the page, the Markdown, and the data."""
-    data, text, page, *_ = files.write(sweep, folder)
+    data, text, page, *_ = made.written(sweep, folder)
     return Seen(page.read_text("utf-8")).text, text.read_text("utf-8"), json.loads(data.read_text("utf-8"))
 
 
@@ -183,11 +188,11 @@ def test_a_drop_that_rests_on_chunks_without_a_label_is_doubted() -> None:
 
 def test_a_sweep_without_a_baseline_cannot_be_reported(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"the baseline of .* has no results \(it broke\)"):
-        files.write(made.swept(made.row("baseline", None, error="it broke")), tmp_path)
+        made.written(made.swept(made.row("baseline", None, error="it broke")), tmp_path)
 
 
 def test_the_page_fetches_nothing_and_runs_nothing(tmp_path: Path) -> None:
-    _, _, page, *charts = files.write(made.hostile(), tmp_path)
+    _, _, page, *charts = made.written(made.hostile(), tmp_path)
     html = page.read_text("utf-8")
     seen = Seen(html)
     for tag, attributes in seen.elements:
@@ -237,11 +242,47 @@ def test_what_has_no_room_in_markdown_is_named(tmp_path: Path, monkeypatch: pyte
 
 
 def test_figures_of_an_earlier_report_are_gone(tmp_path: Path) -> None:
-    files.write(made.sizes(), tmp_path)
+    made.written(made.sizes(), tmp_path)
     assert {path.name for path in (tmp_path / "charts").iterdir()} == {
         "chunker.size.svg",
         "retriever.svg",
         "quality_and_cost.svg",
     }
-    files.write(made.alone(), tmp_path)
-    assert [*(tmp_path / "charts").iterdir()] == []
+    mine = tmp_path / "charts" / "mine.svg"
+    mine.write_text('<svg xmlns="http://www.w3.org/2000/svg"/>', encoding="utf-8")
+    made.written(made.alone(), tmp_path)
+    assert [*(tmp_path / "charts").iterdir()] == [mine]
+
+
+def test_a_variant_whose_record_is_lost_costs_its_questions_only() -> None:
+    swept = made.sizes()
+    before, _, broken, *rest = swept.rows
+    assert broken.run
+    records = {id: record for id, record in broken.run.records.items() if id != "q1"}
+    lost = replace(broken, run=replace(broken.run, records=records))
+    found = material(replace(swept, rows=(before, lost, *rest)))
+    assert found.runs["chunker.size=512"].worse == ()
+    assert "Keep: chunker.size=512" in found.headline
+    assert any(note.startswith("chunker.size=512: its questions and slices are not shown: ") for note in found.notes)
+
+
+def test_what_the_sweep_has_tried_is_not_proposed_for_its_baseline() -> None:
+    swept = made.sizes()
+    before = swept.rows[0]
+    assert before.run
+    run = replace(before.run, config={**before.run.config, "diagnosis": {**RULES, "levers": LEVERS}})
+    found = material(replace(swept, rows=(replace(before, run=run), *swept.rows[1:])))
+    assert found.faults["baseline"].levers["missed top ranked"] == ("chunker.size=2048",)
+
+
+def test_a_prompt_of_many_lines_as_a_value_is_short_in_every_sentence(tmp_path: Path) -> None:
+    swept = made.sizes()
+    before, _, kept, *_ = swept.rows
+    value = "Answer\n" + "x" * 5000 + "\u202e the end"
+    label = f"prompt.template={value}"
+    long = replace(kept, label=label, variable="prompt.template", value=value, override=label)
+    _, text, data = written(replace(swept, rows=(before, long)), tmp_path)
+    assert "Keep: prompt.template=Answer xxxxxxx" in data["headline"]
+    assert "the end." in data["headline"]
+    assert len(data["headline"]) < 100
+    assert "x" * 100 not in text.partition("## What was tried")[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from runner.errors import ComponentError
@@ -34,15 +35,51 @@ def test_fields_are_found_at_their_paths() -> None:
     assert read(value, {**FIELDS, **paths}) == SystemReply("hello", (Passage("p"),), (Passage("p"),), tokens_in=5)
 
 
+class Page:
+    def __init__(self, page_content: str, **metadata: Any) -> None:
+        self.page_content, self.metadata = page_content, metadata
+
+
+def test_objects_are_read_by_their_attributes() -> None:
+    value = {"result": "a", "source_documents": [Page("one", source="x.md")]}
+    paths = {"answer": "result", "contexts": "source_documents", "text": "page_content", "doc_id": "metadata.source"}
+    assert read(value, {**FIELDS, **paths}).context == (Passage("one", "x.md"),)
+    assert read(SystemReply("a")) == SystemReply("a")
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    hit = {"text": "t", "score": np.float32(0.5), "start": np.int64(3)}
+    reply = read({"answer": "a", "contexts": [hit], "refused": np.bool_(True), "tokens_in": np.int32(4)})
+    assert reply.context == (Passage("t", None, 3, 0.5),)
+    assert (reply.refused, reply.tokens_in) == (True, 4)
+
+
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (5, "it returned int '5'; expected a text, or a mapping with 'answer'"),
+        ({"answer": "a", "contexts": [{"text": "t", "score": "high"}]}, "it returned str 'high' as 'score'"),
+        ({"answer": "a", "contexts": [{"text": "t", "score": 10**400}]}, "as 'score'; expected float"),
+        (("a", ["b"]), "it returned tuple .* an object with 'answer'"),
+        ([1], "it returned list"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(value: Any, said: str) -> None:
+    with pytest.raises(ComponentError, match=said):
+        read(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (5, "it returned int '5'; expected a text, or a mapping or an object with 'answer'"),
         (None, "it returned nothing; expected a text"),
-        ({"output": "a"}, r"it returned nothing as 'answer'; expected a text \(the reply has: output\)"),
+        ({"output": "a"}, r"it returned nothing as 'answer'; expected a text \(the reply has: output;"),
         ({"answer": ["a"]}, r"it returned list \"\['a'\]\" as 'answer'"),
         ({"answer": "a", "contexts": "one"}, "it returned str 'one' as 'contexts'; expected a list"),
-        ({"answer": "a", "contexts": [{"content": "x"}]}, r"contexts\[0\] is dict .* a mapping with 'text'"),
+        (
+            {"answer": "a", "contexts": [{"content": "x"}]},
+            r"contexts\[0\] is dict .* an object with 'text'",
+        ),
         ({"answer": "a", "contexts": ["x"], "citations": [1]}, r"\[1\] as 'citations'.* count from 0 and are below 1"),
         ({"answer": "a", "refused": "no"}, "it returned str 'no' as 'refused'; expected bool"),
         ({"answer": "a", "tokens_in": True}, "it returned bool 'True' as 'tokens_in'; expected int"),

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
+from time import sleep
 from typing import Any
 
 import pytest
@@ -94,6 +98,69 @@ def test_a_function_may_be_async_and_declining_is_told_by_its_words(say: Say, fo
     assert {record.refused for record in run_of(folder).records.values()} == {True}
 
 
+def test_each_function_is_called_with_arguments_of_its_own_in_one_loop(say: Say, folder: Path, module: Path) -> None:
+    module.write_text(
+        module.read_text()
+        + """
+LOCK = asyncio.Lock()
+SEEN = []
+
+
+async def odd(question, *, options):
+    print("noise of the system")
+    options.append(question)
+    SEEN.append(asyncio.get_running_loop())
+    async with LOCK:
+        await asyncio.sleep(0.01)  # a lock that is waited for is bound to its loop
+    if "coffee" in question:
+        raise SystemExit(3)
+    return f"{len(options)} {len({id(loop) for loop in SEEN})} \\ud800"
+
+
+class Rag:
+    def ask(self, question):
+        return "asked"
+
+
+rag = Rag()
+"""
+    )
+    asked = ("run", *FUNCTION[:3], "system.function=mine:odd", "system.concurrency=4", "--json")
+    said = say(*asked, "system.parameters.options=[]", fast=False)
+    assert said.code == 0, said.err
+    json.loads(said.out)
+    assert "noise" not in said.out
+    assert "mine:odd raised RuntimeError: sys.exit(3)" in str(run_of(folder).records["q2"].error)
+    assert {record.answer for record in run_of(folder).records.values()} == {"1 1 \ufffd", None}
+    assert say("run", *FUNCTION[:3], "system.function=mine:rag.ask", fast=False).code == 0
+
+
+@pytest.mark.parametrize(
+    ("overrides", "told"),
+    [
+        (["system.parameters.m=1"], "cannot be called with a question and m: got an unexpected keyword argument 'm'"),
+        (["system.function=mine:slowly", "system.k=1"], "cannot be called with a question and k"),
+        (["chunker.size=100"], "chunker.size=100 has no effect: with a system of your own the stages do not run"),
+        (["embedder=lsa"], "embedder=lsa has no effect"),
+        (["system.function=broken:f"], "'broken:f' cannot be imported (RuntimeError: no GPU here (broken.py, line 1))"),
+        (["system.function=leaves:f"], "'leaves:f' cannot be imported (SystemExit: no key (leaves.py, line 1))"),
+    ],
+)
+def test_mistakes_cost_no_question(say: Say, folder: Path, module: Path, overrides: list[str], told: str) -> None:
+    (folder / "broken.py").write_text("raise RuntimeError('no GPU here')\n")
+    (folder / "leaves.py").write_text("raise SystemExit('no key')\n")
+    said = say("run", *FUNCTION, *overrides, fast=False)
+    assert (said.code, told in said.err) == (2, True), said.err
+    assert not (folder / "calls.txt").exists()
+
+
+def test_contexts_of_a_system_are_not_frozen(say: Say, folder: Path, module: Path) -> None:
+    assert say("run", *FUNCTION, fast=False).code == 0
+    path = max(folder.glob("mlruns/results/*/*/summary.json")).parent
+    said = say("run", "records=frozen", f"records.path={path}")
+    assert (said.code, "is a run of a system of your own" in said.err) == (2, True), said.err
+
+
 def test_mistakes_are_told_before_anything_runs(say: Say, folder: Path, module: Path) -> None:
     for override, told in {
         "system.function=mine:nothing": "system.function: 'mine:nothing' cannot be imported",
@@ -105,7 +172,7 @@ def test_mistakes_are_told_before_anything_runs(say: Say, folder: Path, module: 
         assert (said.code, told in said.err) == (2, True), said.err
     said = say("sweep", *FUNCTION, "chunker.size=100,200", fast=False)
     assert said.code == 2
-    assert "chunker.size cannot be swept: with a system of your own the stages do not run" in said.err
+    assert "chunker.size has no effect: with a system of your own the stages do not run" in said.err
     said = say("run", *FUNCTION[:3], "system.function=mine:a_number", fast=False)
     assert (said.code, "mine:a_number: it returned int '5'" in said.err) == (1, True)
 
@@ -182,8 +249,10 @@ def test_the_key_goes_into_the_request_and_nowhere_else(
 def test_secrets_and_odd_addresses_in_the_configuration_are_refused() -> None:
     for changed, told in (
         ({"headers": {"X-Api-Key": "k"}}, "X-Api-Key would be written into every result"),
-        ({"url": "http://me:pw@host/"}, "no http:// or https:// address without credentials"),
-        ({"url": "ftp://host/"}, "no http://"),
+        ({"url": "http://me:pw@host/"}, "must not hold credentials"),
+        ({"url": "ftp://host/"}, "must be an address"),
+        ({"url": "http://host/ask?code=pw"}, "must not hold credentials, a query"),
+        ({"api_key_env": "sk-pw"}, "must be the NAME of an environment variable"),
         ({"fields": {"anser": "x"}}, "'anser' is not a field of ours"),
     ):
         with pytest.raises(ConfigError, match=told) as error:
@@ -193,8 +262,43 @@ def test_secrets_and_odd_addresses_in_the_configuration_are_refused() -> None:
 
 def test_a_key_that_is_not_set_is_told(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MY_KEY", raising=False)
-    with pytest.raises(ComponentError, match=r"MY_KEY \(system\.api_key_env\) is not set"):
-        http(service, api_key_env="MY_KEY").answer("q1", "Why?")
+    with pytest.raises(ConfigError, match=r"MY_KEY \(system\.api_key_env\) is not set"):
+        _ = http(service, api_key_env="MY_KEY").fingerprint
+
+
+def test_a_date_in_retry_after_is_waited_for(service: Service) -> None:
+    far = "Wed, 21 Oct 2099 07:28:00 GMT"
+    service.reply = lambda body: (429, b"later", {"retry-after": far})
+    with pytest.raises(ComponentError, match=r"status 429: later$"):
+        http(service).answer("q1", "Why?")
+    assert len(service.requests) == 1  # it is too far away to wait for
+    replies = [(429, b"", {"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}), (200, {"answer": "now"}, {})]
+    service.reply = lambda body: replies[len(service.requests) - 2]
+    assert http(service).answer("q1", "Why?").answer == "now"
+
+
+def test_a_service_that_drips_is_stopped_after_the_timeout() -> None:
+    # Every byte comes in time, all of them do not: a limit on single reads would wait for ever.
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+                while True:
+                    connection.sendall(b"x")
+                    sleep(0.05)
+
+        Thread(target=drip, daemon=True).start()
+        system = HttpSystem(url=f"http://127.0.0.1:{server.getsockname()[1]}/", timeout=0.5, attempts=1)
+        with pytest.raises(ComponentError, match=r"no answer in 0\.5 s"):
+            system.answer("q1", "Why?")
+
+
+def test_a_service_that_has_moved_says_where(service: Service) -> None:
+    service.reply = lambda body: (307, b"", {"location": "http://elsewhere.example/ask?token=t"})
+    with pytest.raises(ComponentError, match=r"status 307: it has moved to http://elsewhere\.example/ask$"):
+        http(service).answer("q1", "Why?")
 
 
 ROWS = [

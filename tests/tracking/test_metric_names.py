@@ -6,7 +6,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from runner.run_log import NAME_LIMIT, PREFIXES, definition_key, metric_name, safe_artifact_name
+from runner.run_log import (
+    NAME_LIMIT,
+    OWN_ASSESSMENTS,
+    PREFIXES,
+    assessment_name,
+    definition_key,
+    metric_name,
+    safe_artifact_name,
+)
 
 TRICKY = st.lists(
     st.sampled_from(
@@ -54,6 +62,15 @@ def test_every_name_reads_back(key: str) -> None:
 @given(st.lists(TRICKY, min_size=2, max_size=40, unique=True))
 def test_no_two_keys_share_a_name(keys: list[str]) -> None:
     assert len({metric_name(key) for key in keys}) == len(keys)
+
+
+@given(st.lists(TRICKY | st.sampled_from(OWN_ASSESSMENTS) | st.text(max_size=5), min_size=2, max_size=40, unique=True))
+@example(["a/b", "a:b", "a_x3a_b", "a_x3a_/b", "fault", "_x66_ault"])
+@example(["\ud800", "\\ud800", "_xd800_"])
+def test_no_two_keys_share_the_name_of_an_assessment(keys: list[str]) -> None:
+    names = {assessment_name(key) for key in keys}
+    assert len(names | {*OWN_ASSESSMENTS}) == len(keys) + len(OWN_ASSESSMENTS)
+    assert not any("/" in name or not 0 < len(name.encode()) <= 750 for name in names)
 
 
 @settings(deadline=None)  # the first example imports mlflow

@@ -82,6 +82,25 @@ def test_a_record_of_nothing_has_all_its_steps_and_its_error() -> None:
     assert found["question"].end == 0.0
 
 
+def test_a_system_of_ones_own_is_one_step_with_what_it_told() -> None:
+    record = Record(
+        "q1",
+        retrieved=RECORD.retrieved[:1],
+        reranked=RECORD.retrieved[:1],
+        context=(CHUNKS[0],),
+        answer="Two years.",
+        usage=(StageUsage("answer", 2.0, 40, 3),),
+    )
+    found = steps(laid_out(QUESTION, record, [judged("a/b")]))
+    assert list(found) == ["question", "answer", "retrieve", "assemble", "judge", "a/b"]
+    assert (found["answer"].start, found["answer"].end, found["judge"].start) == (0.0, 2.0, 2.0)
+    assert found["answer"].outputs["answer"] == "Two years."
+    assert found["answer"].attributes["mlflow.chat.tokenUsage"]["total_tokens"] == 43
+    assert [step.name for step in found["answer"].steps] == ["retrieve", "assemble"]
+    silent = Record("q1", answer="Two years.", usage=(StageUsage("answer", 2.0),))
+    assert list(steps(laid_out(QUESTION, silent, []))) == ["question", "answer"]
+
+
 def test_a_judgement_shows_its_verdicts_and_why_it_failed() -> None:
     verdict = Verdict("The warranty is two years.", "1", "supported", "it says so")
     found = steps(laid_out(QUESTION, RECORD, [judged("a/b", evidence=(verdict,)), judged("a/c", None)]))

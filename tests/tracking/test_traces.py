@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -157,21 +159,68 @@ def test_writing_twice_makes_one_trace(tracker: Tracker, client: Any, folder: Pa
     found = traces(client, run_id)
     assert len(found) == 2
     assert len(found["q0"].data.spans) == 5
+    assert [each.name for each in found["q0"].info.assessments] == ["labels:recall"]
 
 
-def test_lost_traces_are_told(tracker: Tracker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("what", ["trace", "span", "assessment"])
+def test_what_is_lost_is_told(tracker: Tracker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """Of three questions with five spans and one assessment each, one loses its trace, a span, or its assessment."""
     from mlflow.tracing.client import TracingClient
 
-    write = TracingClient.start_trace
+    start, log = TracingClient.start_trace, TracingClient.log_spans
 
     def loses(self: Any, info: Any) -> None:
-        if "q1" not in info.tags["paribus.question_id"]:
-            write(self, info)
+        lost = "q1" in info.tags["paribus.question_id"]
+        if lost and what == "assessment":
+            info = replace(info, assessments=[])
+        if not (lost and what == "trace"):
+            start(self, info)
+
+    def loses_span(self: Any, experiment_id: str, spans: list[Any]) -> None:
+        if what != "trace":  # it would make the trace again
+            log(self, experiment_id, spans[: -1 if what == "span" else None])
 
     monkeypatch.setattr(TracingClient, "start_trace", loses)
-    monkeypatch.setattr(TracingClient, "log_spans", lambda *_: None)
-    with pytest.raises(StoreError, match=r"holds 2 of 3 traces of run .* whole.*Nothing is lost"):
+    monkeypatch.setattr(TracingClient, "log_spans", loses_span)
+    told = {"trace": "2 of 3 traces", "span": "14 of 15 spans", "assessment": "2 of 3 assessments"}[what]
+    with pytest.raises(StoreError, match=rf"holds {told}.* of run .*Nothing is lost"):
         logged(tracker, result({"labels/recall": [0.5] * 3}), tmp_path / "kept")
+
+
+def test_names_that_differ_in_their_marks_stay_apart(tracker: Tracker, client: Any, tmp_path: Path) -> None:
+    keys = ["labels/x", "labels:x", "labels_x3a_x", "fault", "reference answer"]
+    made = scored(*(Score("q0", key, "f", place / 8) for place, key in enumerate(keys)))
+    made = replace(
+        made,
+        questions=(Question("q0", "Why?", reference_answer="So."),),
+        faults={"q0": (Fault("buried", "at rank 9"),)},
+    )
+    found = traces(client, logged(tracker, made, tmp_path / "kept"), whole=False)["q0"].info.assessments
+    assert len({each.name for each in found}) == len(found) == len(keys) + 2
+    assert {each.metadata["key"]: each.value for each in found if "key" in (each.metadata or {})} == {
+        key: place / 8 for place, key in enumerate(keys)
+    }
+
+
+def test_long_texts_fit_the_columns_of_every_database(tracker: Tracker, client: Any, tmp_path: Path) -> None:
+    """MySQL's TEXT has 65,535 bytes, and JSON has twelve for a character beyond the first 65,536."""
+    long = "\U0001f600" * 100_000
+    made = scored(
+        Score("q0", "a/b", "f", 0.5, reason=long),
+        Score("q0", "a/c", "f", None, "failed", long),
+        questions=(Question("q0", long, reference_answer=long),),
+        records=(Record("q0", answer=long, error=long),),
+        faults={"q0": (Fault("buried", long),)},
+    )
+    (trace,) = traces(client, logged(tracker, made, tmp_path / "kept")).values()
+    assert len(trace.info.assessments) == 4
+    for each in trace.info.assessments:
+        assert len((each.rationale or "").encode()) < 65_535
+        assert len(json.dumps(each.value).encode()) < 65_535
+        assert len(json.dumps(each.error.to_dictionary() if getattr(each, "error", None) else "")) < 65_535
+    assert "more characters)" in trace.info.assessments[0].value
+    assert len(trace.info.request_preview) == len(trace.info.response_preview) == 1_000
+    assert trace.data.spans[0].outputs == long
 
 
 def test_ctrl_c_while_traces_are_written_ends_the_run_as_killed(
@@ -183,6 +232,7 @@ def test_ctrl_c_while_traces_are_written_ends_the_run_as_killed(
 
     def interrupted(self: Any, info: Any) -> None:
         sent.append(info)
+        sleep(0.05)  # so that not all are sent before the main thread hears of it
         raise KeyboardInterrupt
 
     monkeypatch.setattr(TracingClient, "start_trace", interrupted)
@@ -191,4 +241,4 @@ def test_ctrl_c_while_traces_are_written_ends_the_run_as_killed(
     with pytest.raises(KeyboardInterrupt), tracker.run("run", Trial(), {}) as handle:
         handle.log(made, tmp_path / "kept", None)
     assert client.get_run(handle.run_id).info.status == "KILLED"
-    assert len(sent) < 10
+    assert len(sent) < 100

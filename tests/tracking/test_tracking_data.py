@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -9,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 import pytest
 
@@ -17,6 +18,7 @@ from runner import results
 from runner.config import Tracking, Trial
 from runner.errors import StoreError
 from runner.tracking import Tracker, database
+from runner.tracking.ui import show
 from tests.tracking.made_results import result
 
 
@@ -241,33 +243,26 @@ def test_no_server() -> None:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
-    """The address of a real MLflow server on a free port."""
-    import socket
-
+def server(tmp_path: Path, migrated: Path) -> Iterator[str]:
+    """The address of a real MLflow server on a free port: `paribus ui`, which SIGTERM ends with its children."""
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     home = tmp_path / "server"
     home.mkdir()
-    command = [sys.executable, "-m", "mlflow", "server", "--port", str(port), "--workers", "1"]
-    stores = ["--backend-store-uri", f"sqlite:///{home}/mlflow.db", "--artifacts-destination", str(home / "artifacts")]
-    with (
-        (home / "log").open("w") as log,
-        subprocess.Popen([*command, *stores], cwd=home, stdout=log, stderr=log, start_new_session=True) as process,
-    ):
+    shutil.copy(migrated, home / "mlflow.db")
+    command = [sys.executable, "-m", "runner", "ui", "--no-open", "--port", str(port), f"tracking.folder={home}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
-            for _ in range(240):
-                assert process.poll() is None, (home / "log").read_text()
-                try:
-                    urlopen(f"http://127.0.0.1:{port}/health", timeout=2).close()
-                    break
-                except OSError:
-                    time.sleep(0.5)
+            assert process.stdout is not None
+            assert process.stdout.readline() == f"http://127.0.0.1:{port}/\n", process.communicate()
             yield f"127.0.0.1:{port}"
+            process.terminate()
+            assert process.wait(60) == 0
+            with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), 5):
+                pass
         finally:
-            os.killpg(process.pid, 15)
-            process.wait(60)
+            process.kill()
 
 
 @pytest.mark.slow
@@ -304,6 +299,9 @@ def test_a_real_server(server: str, tmp_path: Path, capfd: pytest.CaptureFixture
     assert [file.path for file in tracker._client.list_artifacts(parent.run_id, "report")] == ["report/report.html"]
     assert "mlflow.sharedViewState.paribus" in tracker._client.get_experiment(run.info.experiment_id).tags
     assert tracker.close_stale() == []
+    show(settings, None, opens=False, only_print=False)
+    page = f"#/experiments/{run.info.experiment_id}/runs?viewStateShareKey=paribus"
+    assert capfd.readouterr() == (f"http://{server}/{page}\n", "")
     with pytest.raises(StoreError, match=f"MLflow could not use http://{server}: .*not found"):
         tracker.load_baseline("0" * 32)
     assert capfd.readouterr() == ("", "")
