@@ -607,34 +607,23 @@ def _listed(options: argparse.Namespace, rest: list[str]) -> int:
     if unknown := [word for word in rest if word.startswith("-") or options.action is None]:
         raise _no_such(options, unknown[0])
 
-    def show() -> None:
-        if options.action is None:
-            console.show_definitions(*definitions.catalogue(), by=options.by)
-            return
-        words = [*options.words, *rest]  # argparse leaves parameters that follow an option over
-        if options.action == "show":
-            (spec,) = definitions.specs(words, 1)
-            console.show_definition(definitions.card(spec, options.prompts))
-        else:
-            console.show_differences(*(definitions.card(spec) for spec in definitions.specs(words, 2)))
-
-    return _piped(show)
+    if options.action is None:
+        console.show_definitions(*definitions.catalogue(), by=options.by)
+        return ExitCode.OK
+    words = [*options.words, *rest]  # argparse leaves parameters that follow an option over
+    if options.action == "show":
+        (spec,) = definitions.specs(words, 1)
+        console.show_definition(definitions.card(spec, options.prompts))
+    else:
+        console.show_differences(*(definitions.card(spec) for spec in definitions.specs(words, 2)))
+    return ExitCode.OK
 
 
 def _schema(options: argparse.Namespace, rest: list[str]) -> int:
     from runner import console, definitions
 
     _nothing_more(options, rest)
-    return _piped(lambda: console.show_schema(definitions.schema_of(options.type)))
-
-
-def _piped(show: Callable[[], None]) -> int:
-    """Show, as far as whoever reads wants it."""
-    try:
-        show()
-        sys.stdout.flush()
-    except BrokenPipeError:  # `| head` has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    console.show_schema(definitions.schema_of(options.type))
     return ExitCode.OK
 
 

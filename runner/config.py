@@ -51,6 +51,10 @@ OF_STAGES = (*(name for name in STAGES if name != "dataset"), "records")
 """The config groups that a system of one's own stands in place of."""
 
 
+REPLAYED = ("chunker", "embedder", "retriever", "reranker", "context")
+"""The config groups whose work is read from an earlier run with records=frozen."""
+
+
 class _Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 

@@ -8,11 +8,12 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from runner.phrases import shortened
+from runner.phrases import shortened, signed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +38,16 @@ RUN_COLUMN, CELL = 26, 13
 
 FORMAT = "PARIBUS_FORMAT"
 """Environment variable by which the command line tells this process and its workers to print JSON (`json`)."""
+
+
+@contextmanager
+def read_or_not() -> Iterator[None]:
+    """Print; where whoever read stdout has gone (`| head`), the work goes on and what it prints goes nowhere."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def as_json() -> bool:
@@ -118,9 +129,10 @@ def show_sweep(result: SweepResult) -> None:
     if left := done[0].table[len(keys) :]:
         note(f"Not shown for lack of room: {', '.join(map(_header, left))}")
     family = max((row.compared[key].family for row in result.rows for key in keys if key in row.compared), default=0)
-    note("* better or worse: the 95% paired bootstrap interval excludes 0, six questions or more changed, and the")
-    note(f"  p-value is below 5% after Holm for the {family} comparisons in definitions of the table: the chance that")
-    note("  one `*` or more is chance is below 5%. Without it: cannot be told here.")
+    if family:
+        note("* better or worse: the 95% paired bootstrap interval excludes 0, six questions or more changed, and the")
+        note(f"  p-value is below 5% after Holm for the {family} comparisons in definitions of the table: the")
+        note("  chance that one `*` or more is chance is below 5%. Without it: cannot be told here.")
     if any(row.outcome and row.outcome.errors for row in result.rows):
         note("! questions without an answer; they count 0 where an answer or a ranking is scored")
     for row in result.rows:
@@ -153,7 +165,7 @@ def show_definitions(found: Sequence[Measure], problems: Sequence[str], by: By) 
     widths = (32, 21, 6, 9, 22) if by == "asks" else (32, 21, 6, 33)
     print_lines([("definition", "unit", "better", other, "judge calls")[: len(widths)]], widths)
     for name, group in groups.items():
-        sys.stdout.write(f"\n{name}\n")
+        print_text(f"\n{name}")
         rows = [(each.id, each.unit_judged, each.direction, getattr(each, other), each.calls) for each in group]
         print_lines([row[: len(widths)] for row in rows], widths)
 
@@ -184,12 +196,12 @@ def show_definition(card: Mapping[str, Any]) -> None:
         ("fingerprint", card["fingerprint"]),
         *(("hazard", hazard) for hazard in card["hazards"]),
     ]
-    sys.stdout.write(f"{card['id']}\n")
+    print_text(card["id"])
     names = [name for name, _ in told]
     rows = [("" if names[:n][-1:] == [name] else name, text) for n, (name, text) in enumerate(told)]
     print_lines(rows, (16, 80))
     for name, text in card.get("prompt_texts", {}).items():
-        sys.stdout.write(f"\n--- prompt {name}\n{text}\n")
+        print_text(f"\n--- prompt {name}\n{text}")
 
 
 def _parameter(values: Mapping[str, Any], declared: Mapping[str, Any]) -> str:
@@ -245,9 +257,9 @@ def show_alignment(report: Report, out: str | None) -> None:
         print_json(as_data(report))
         return
     if report.judge:
-        sys.stdout.write(f"judge: {report.judge.provider} {report.judge.model} ({report.judge.fingerprint})\n")
+        print_text(f"judge: {report.judge.provider} {report.judge.model} ({report.judge.fingerprint})")
     for found in report.alignments:
-        sys.stdout.write(f"\n{found.definition}\n")
+        print_text(f"\n{found.definition}")
         print_lines(_alignment(found), (25, 72))
     for text in report.notes:
         note(f"note: {text}")
@@ -351,7 +363,7 @@ def print_lines(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> None:
         cells = [wrap(cell, width) or [""] for cell, width in zip(row, widths, strict=True)]
         for line in zip_longest(*cells, fillvalue=""):
             laid_out = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-            sys.stdout.write(f"  {laid_out}".rstrip() + "\n")
+            print_text(f"  {laid_out}".rstrip())
 
 
 def said(text: str) -> str:
@@ -391,7 +403,7 @@ def _cell(mean: Mean | None, compared: findings.Row | None) -> str:
         return "–"
     if compared is None:
         return f"{mean.value:.3f}{' ' * 8}"
-    sign = f"{compared.delta:+.3f}" if compared.changed else "="
+    sign = signed(compared.delta) if compared.changed else "="
     colour = {"better": "green", "worse": "red"}.get(compared.word)
     if colour is None:
         return f"{mean.value:.3f} {sign:>6} "
@@ -520,7 +532,12 @@ def print_table(table: Table) -> None:
     """Print a table, WIDTH columns wide or as wide as the terminal."""
     from rich.console import Console
 
-    Console(width=_width()).print(table)
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:  # Rich would end the program
+            raise BrokenPipeError
+
+    with read_or_not():
+        Screen(width=_width()).print(table)
 
 
 def _width() -> int:
@@ -532,7 +549,8 @@ def _width() -> int:
 
 def print_text(text: str) -> None:
     """Print what is ready to be printed."""
-    sys.stdout.write(text + "\n")
+    with read_or_not():
+        sys.stdout.write(text + "\n")
 
 
 def print_json(value: Any, indent: int | None = 1) -> None:

@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adapters.schema import Record
-from runner.config import Records, flatten, redacted
+from runner.config import REPLAYED, Records, flatten, redacted
 from runner.errors import ConfigError
 from runner.results import read_run
 
 if TYPE_CHECKING:
     from runner.dataset import TestSet
-
-REPLAYED = ("chunker", "embedder", "retriever", "reranker", "context")
-"""The config groups whose work is read from the earlier run."""
 
 
 def stored_records(settings: Records, test_set: TestSet, plain: Mapping[str, Any]) -> Mapping[str, Record] | None:

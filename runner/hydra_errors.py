@@ -21,6 +21,8 @@ def explained(error: Exception) -> str | None:
         return f"cannot read the override {error.override!r}: {_first(error)}. {QUOTING}"
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and "/" in error.missing_cfg_file:
         return _unknown_option(error.missing_cfg_file, error.options or (), str(error))
+    if isinstance(error, ValueError) and str(error).startswith("Config group override must be a string"):
+        return "an option of a group is a name, and one here is a number or null: write chunker=fixed, not chunker=3"
     if isinstance(error, HydraException | OmegaConfBaseException):
         cause = error.__cause__
         return _told(str(error) if cause is None else f"{error}\n{cause}")

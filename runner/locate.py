@@ -9,6 +9,7 @@ from pathlib import Path
 from runner.config import Tracking
 from runner.errors import DataError
 from runner.results import FILES, SUMMARY, StoredRun
+from runner.whole import read_whole
 
 LATEST = "latest"
 BASELINE = "baseline"
@@ -78,6 +79,41 @@ def _accepted_beside(run: StoredRun, settings: Tracking) -> Path:
         return Tracker(settings).accepted_results()
     except DataError as error:
         raise DataError(f"{run.folder} {what}, and {error}") from None
+
+
+def whole_run(name: str, settings: Tracking) -> StoredRun:
+    """The run that `name` means, of which all parts are there and agree. Raises DataError, StoreError."""
+    return read_whole(located(name, settings))
+
+
+def beside(run: StoredRun, name: str, baseline: str, settings: Tracking) -> StoredRun:
+    """The run that `baseline` means beside `run`, which was asked for as `name`; `baseline`: see baseline_of. Raises
+    DataError, also where it is the same run, and StoreError."""
+    found = read_whole(baseline_of(run, settings) if baseline == BASELINE else located(baseline, settings))
+    if found.folder.resolve() == run.folder.resolve():
+        raise DataError(f"{baseline} and {name} are one run, {run.folder}; name two")
+    return found
+
+
+def siblings(baseline: StoredRun, candidate: StoredRun) -> tuple[dict[str, StoredRun], list[str]]:
+    """The other variants in the folder of the candidate's sweep, where `baseline` is the baseline of it; and those that
+    cannot be read, for a reader."""
+    sweep = candidate.trial.get("sweep")
+    if not sweep or candidate.trial.get("design") != "variant":
+        return {}, []
+    if (baseline.trial.get("design"), baseline.trial.get("sweep")) != ("baseline", sweep):
+        return {}, []
+    here = candidate.folder.resolve()
+    found: dict[str, StoredRun] = {}
+    notes = []
+    for folder in sorted(file.parent for file in here.parent.glob(f"*/{SUMMARY}") if file.parent != here):
+        try:
+            run = read_whole(folder)
+            if (run.trial.get("design"), run.trial.get("sweep")) == ("variant", sweep):
+                found[folder.name] = run
+        except DataError as error:
+            notes.append(f"not among the variants that Holm is over: {error}")
+    return found, notes
 
 
 def has_data(settings: Tracking) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters.schema import fingerprint
-from runner.config import OF_STAGES, VARIABLES, flatten, used
+from runner.config import OF_STAGES, REPLAYED, VARIABLES, flatten, used
 from runner.errors import ConfigError, ParibusError
 
 
@@ -114,6 +114,13 @@ def plan(
     check(baseline.composed)
     if baseline.composed.config.get("system"):
         refuse_idle([*fixed, *(variable.name for variable in variables)])
+    if (baseline.composed.config.get("records") or {}).get("frozen"):
+        for variable in variables:
+            if variable.name.split(".")[0] in REPLAYED:
+                raise ConfigError(
+                    f"{variable.name} cannot be swept with records=frozen: the contexts of the earlier run are read as "
+                    "they are; sweep prompt and generator, or leave records=frozen out"
+                )
     runs, left_out = [baseline], []
     seen = {fingerprint(baseline.composed.described()): "the baseline"}
     for variable in variables:

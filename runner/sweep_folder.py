@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from adapters.schema import from_json, to_json
 from runner import phrases
@@ -15,7 +14,8 @@ from runner.compare.paired import compare_sweep
 from runner.config import flatten, redacted
 from runner.errors import DataError
 from runner.outputs import write_whole
-from runner.results import CONFIG, SUMMARY, StoredRun, read_run
+from runner.results import CONFIG, SUMMARY, StoredRun
+from runner.whole import read_whole
 
 SWEEP = "sweep.json"
 """Written last, so that a folder that has one holds a sweep that ended."""
@@ -43,7 +43,7 @@ class StoredRow:
 class StoredSweep:
     """A sweep as its folder holds it; rows are in the order of the plan, the baseline first. overrides: those that held
     for all runs, as typed, None where that is unknown; config_dirs: the folders of --config-dir. notes: sentences for a
-    reader."""
+    reader. siblings: variants that are no rows, and are counted where p-values are adjusted."""
 
     name: str
     folder: Path
@@ -52,6 +52,7 @@ class StoredSweep:
     config_dirs: tuple[str, ...]
     rows: tuple[StoredRow, ...]
     notes: tuple[str, ...] = ()
+    siblings: Mapping[str, StoredRun] = field(default_factory=dict)
 
     @property
     def baseline(self) -> StoredRun | None:
@@ -68,7 +69,10 @@ class StoredSweep:
         """Each variant that has results beside the baseline, by label, p-values adjusted over all of them; without
         slices and single questions. Empty where the baseline has no results."""
         runs = {row.label: row.run for row in self.variants if row.run}
-        return compare_sweep(self.baseline, runs, details=False) if self.baseline and runs else {}
+        if not self.baseline or not runs:
+            return {}
+        found = compare_sweep(self.baseline, {**self.siblings, **runs}, details=False)
+        return {label: found[label] for label in runs}
 
 
 @dataclass(frozen=True)
@@ -194,7 +198,7 @@ def _read_row(row: _Row, sweep: Path) -> StoredRow:
 def read_or_why(folder: Path) -> tuple[StoredRun | None, str | None]:
     """A run, or why it cannot be read: one that is lost does not cost the others."""
     try:
-        return read_run(folder), None
+        return read_whole(folder), None
     except DataError as error:
         return None, str(error)
 
@@ -209,7 +213,7 @@ def _from_results(folder: Path) -> StoredSweep:
     runs = [run for each in found if (run := read_or_why(each)[0])]
     if not runs:
         raise DataError(f"{folder} holds no sweep: it has no {SWEEP} and no result folder; `paribus sweep` makes one")
-    designs = {_trial(run).get("design") for run in runs}
+    designs = {run.trial.get("design") for run in runs}
     if "cartesian" in designs:
         raise DataError(
             f"{folder} holds combinations of several variables, of which none can be said to make the difference; "
@@ -217,19 +221,19 @@ def _from_results(folder: Path) -> StoredSweep:
         )
     if not designs & {"baseline", "variant"}:
         raise DataError(f"{folder} holds single runs and no sweep; compare two of them with `paribus compare`")
-    baseline = next((run for run in runs if _trial(run).get("design") == "baseline"), None)
-    variants = [run for run in runs if _trial(run).get("design") == "variant"]
+    baseline = next((run for run in runs if run.trial.get("design") == "baseline"), None)
+    variants = [run for run in runs if run.trial.get("design") == "variant"]
     unfinished = sum(1 for each in folder.glob("*/") if not (each / SUMMARY).is_file() and _is_run(each))
     told = [f"the sweep has no {SWEEP}: it was interrupted, or older; it is read from {len(runs)} result folders"]
     if unfinished:
         told.append(f"{phrases.count(unfinished, 'more run has', 'more runs have')} no results")
     first = baseline or variants[0]
-    id = next((id for run in variants if (id := _trial(run).get("baseline_run_id"))), None)
+    id = next((id for run in variants if (id := run.trial.get("baseline_run_id"))), None)
     missing = "it has no result folder"
     return StoredSweep(
-        str(_trial(first).get("sweep") or folder.name),
+        str(first.trial.get("sweep") or folder.name),
         folder,
-        _trial(first).get("parent_run_id"),
+        first.trial.get("parent_run_id"),
         None,
         (),
         (
@@ -250,10 +254,6 @@ def _from_results(folder: Path) -> StoredSweep:
     )
 
 
-def _trial(run: StoredRun) -> Mapping[str, Any]:
-    return run.config.get("trial") or {}
-
-
 def _is_run(folder: Path) -> bool:
     return folder.name.isdigit() or (folder / CONFIG).is_file()
 
@@ -263,7 +263,7 @@ def _number(folder: Path) -> tuple[int, str]:
 
 
 def _variant(run: StoredRun, baseline: StoredRun | None) -> StoredRow:
-    variable, value = str(_trial(run).get("variable")), str(_trial(run).get("value"))
+    variable, value = str(run.trial.get("variable")), str(run.trial.get("value"))
     override = f"{variable}={value}"
     from_value = value_of(baseline, variable) if baseline else None
     return StoredRow(override, variable, value, from_value, override, run.folder, None, run, None)

@@ -116,6 +116,12 @@ def _other_mean(key: str, said: Any, column: Any) -> Iterator[str]:
     mean = float(values.mean()) if len(values) else None
     if not isinstance(said, dict) or not isinstance(said.get("value"), (int, float, type(None))):
         yield f"the mean of {key} in {SUMMARY} is {said!r:.80}"
-    elif said.get("n") != len(values) or (mean is not None and abs(mean - (said["value"] or 0.0)) > EPSILON):
+    elif said.get("n") != len(values) or not _same(said["value"], mean):
         told = f"the mean of {key} is {said['value']} over {said.get('n')}"
         yield f"{told}, and its scores come to {mean} over {len(values)}"
+
+
+def _same(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return abs(one - other) <= EPSILON

@@ -450,10 +450,10 @@ def show(found: VersionAudit, written: Sequence[Path] = ()) -> None:
 
 
 def _show_diff(title: str, lines: Sequence[str]) -> None:
-    sys.stdout.write(f"{title}\n")
+    console.print_text(title)
     for line in lines[:DIFF_LINES]:
         safe = "".join(char if char.isprintable() else " " for char in line).rstrip()
-        sys.stdout.write(f"  {safe if len(safe) <= WIDE else safe[: WIDE - 1] + '…'}\n")
+        console.print_text(f"  {safe if len(safe) <= WIDE else safe[: WIDE - 1] + '…'}")
     if len(lines) > DIFF_LINES:
         console.note(f"  and {len(lines) - DIFF_LINES} more lines")
 

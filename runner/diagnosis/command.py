@@ -13,8 +13,8 @@ from runner.diagnosis import labelling, terminal
 from runner.diagnosis.diagnose import diagnose
 from runner.diagnosis.rules import GROUP, Rules, check_levers, checked, rules_of
 from runner.errors import DataError
-from runner.locate import BASELINE, baseline_of, located
-from runner.results import StoredRun, read_run
+from runner.locate import beside, whole_run
+from runner.results import StoredRun
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,8 @@ def run(asked: Asked) -> None:
     """Diagnose, write the file that was asked for and print the table. Raises ParibusError."""
     config = composed(asked.overrides)
     tracking = Tracking(**config["tracking"])
-    looked_at = read_run(located(asked.run, tracking))
-    baseline = None
-    if asked.baseline is not None:
-        named = baseline_of(looked_at, tracking) if asked.baseline == BASELINE else located(asked.baseline, tracking)
-        baseline = read_run(named)
-        if baseline.folder.resolve() == looked_at.folder.resolve():
-            raise DataError(f"{asked.baseline} and {asked.run} are one run, {looked_at.folder}; name two")
+    looked_at = whole_run(asked.run, tracking)
+    baseline = None if asked.baseline is None else beside(looked_at, asked.run, asked.baseline, tracking)
     found = diagnose(looked_at, _rules(looked_at, config, asked.overrides), baseline)
     if asked.unjudged is not None:
         if not found.unjudged:

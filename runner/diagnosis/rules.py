@@ -215,7 +215,8 @@ def untried(rules: Rules, run: StoredRun) -> dict[FaultName, tuple[str, ...]]:
         name, _, values = override.partition("=")
         if name not in settings and name not in run.config:
             return None
-        at = str(settings.get(name) if "." in name else choices.get(name))
+        found = settings.get(name) if "." in name else choices.get(name)
+        at = "null" if found is None else str(found)
         kept = [value for value in values.split(",") if value != at]
         return f"{name}={','.join(kept)}" if kept else None
 

@@ -64,12 +64,14 @@ def _show_table(found: Diagnosis) -> None:
     if not (rows := wording.rows(found)):
         print_paragraphs(["No fault was found."])
         return
-    table = table_of("fault", "questions", "change", "example", "try", title="Faults")
-    table.columns[3].justify = table.columns[4].justify = "left"
+    change = [] if found.before is None else ["change"]
+    table = table_of("fault", "questions", *change, "example", "try", title="Faults")
+    table.columns[-2].justify = table.columns[-1].justify = "left"
     for row in rows:
         example = short(said(row.example.question_id), 14) if row.example else ""
         levers = "\n".join(short(lever, 44) for lever in row.levers)
-        table.add_row(row.fault, str(row.count), wording.change(row), example, levers)
+        changed = [wording.change(row)] if change else []
+        table.add_row(row.fault, str(row.count), *changed, example, levers)
     print_table(table)
 
 

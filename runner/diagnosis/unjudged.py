@@ -56,21 +56,22 @@ class BothWays:
     run: StoredRun
 
     @cached_property
-    def pairs(self) -> Mapping[str, Sequence[tuple[float, float]]]:
-        """By definition, both values of each question that has them."""
+    def pairs(self) -> Mapping[str, Mapping[str, tuple[float, float]]]:
+        """By definition and question, both values where a question has them."""
         return _values(self.run, dict(_without_unjudged(self.run)))
 
 
 def judged_only(ours: BothWays, theirs: BothWays | None = None) -> tuple[JudgedOnly, ...]:
     """The run's definitions of ranking that count unjudged chunks as not relevant, beside their values without them,
-    and beside both in a baseline that has the same definition."""
+    and beside both in a baseline that has the same definition, over the questions that have all four."""
     rows = []
     for key, pairs in ours.pairs.items():
-        if not pairs:
-            continue
-        value, only = _means(pairs)
-        before = theirs.pairs.get(key) if theirs and _same(ours.run, theirs.run, key) else None
-        rows.append(JudgedOnly(key, len(pairs), value, only, *(_means(before) if before else (None, None))))
+        there = theirs.pairs.get(key, {}) if theirs and _same(ours.run, theirs.run, key) else {}
+        common = [id for id in pairs if id in there]
+        now = [pairs[id] for id in common] or [*pairs.values()]
+        if now:
+            before = _means([there[id] for id in common]) if common else (None, None)
+            rows.append(JudgedOnly(key, len(now), *_means(now), *before))
     return tuple(rows)
 
 
@@ -94,9 +95,9 @@ def _same(run: StoredRun, other: StoredRun, key: str) -> bool:
     return theirs is not None and theirs.fingerprint == run.definitions[key].fingerprint
 
 
-def _values(run: StoredRun, scorers: Mapping[str, RankingDefinition]) -> dict[str, list[tuple[float, float]]]:
+def _values(run: StoredRun, scorers: Mapping[str, RankingDefinition]) -> dict[str, dict[str, tuple[float, float]]]:
     """By definition, the value and the one over judged chunks only, of each question that has both."""
-    pairs: dict[str, list[tuple[float, float]]] = {key: [] for key in scorers}
+    pairs: dict[str, dict[str, tuple[float, float]]] = {key: {} for key in scorers}
     for id, question in run.questions.items():
         record = run.records.get(id)
         if record is None:
@@ -107,7 +108,7 @@ def _values(run: StoredRun, scorers: Mapping[str, RankingDefinition]) -> dict[st
                 continue
             only = without.score(question, record).value
             if only is not None:
-                pairs[key].append((score.value, only))
+                pairs[key][id] = (score.value, only)
     return pairs
 
 

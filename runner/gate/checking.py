@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from math import fsum
 from typing import Any
 
+from runner.config import VARIABLES
 from runner.drift import moved_between
 from runner.gate.accepted import Accepted, accepted
 from runner.gate.findings import Check, Verdict
@@ -266,7 +267,7 @@ def _notes(holder: _Holder, rules: Rules, checks: Sequence[Check]) -> Iterator[s
         yield f"not looked at over all questions, because the rules say so: {', '.join(free)}"
     choices = baseline.run.choices, candidate.run.choices
     changed = {name: tuple(side.get(name) for side in choices) for name in dict.fromkeys((*choices[0], *choices[1]))}
-    if differ := [f"{name} {one} -> {two}" for name, (one, two) in changed.items() if one != two]:
+    if differ := [f"{name} {one} -> {two}" for name, (one, two) in changed.items() if one != two and name in VARIABLES]:
         yield f"changed since the baseline: {', '.join(differ)}"
     elif baseline.run.config_fingerprint != candidate.run.config_fingerprint:
         yield "changed since the baseline: settings inside the chosen groups; `paribus compare` lists them"

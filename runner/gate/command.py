@@ -15,7 +15,8 @@ from runner.gate.accepted import Accepted, accepted, encoded, read
 from runner.gate.checking import gate
 from runner.gate.findings import Check, Verdict
 from runner.gate.rules import Rules, read_rules
-from runner.locate import LATEST, has_data, located
+from runner.locate import BASELINE as OF_SWEEP
+from runner.locate import LATEST, beside, has_data, whole_run
 from runner.outputs import write_whole
 from runner.results import FILES, SUMMARY
 from runner.whole import read_whole
@@ -58,9 +59,12 @@ def decide(asked: Asked) -> Verdict:
 
 def _verdict(asked: Asked) -> Verdict:
     held, tracking = _settings(asked)
-    baseline = _baseline(asked.baseline, tracking)
-    folder = located(asked.run, tracking)
-    return gate(baseline, read_whole(folder), held, names=(str(baseline), str(folder)), anyway=asked.anyway)
+    run = whole_run(asked.run, tracking)
+    if asked.baseline == OF_SWEEP:
+        baseline = accepted(beside(run, asked.run, OF_SWEEP, tracking))
+    else:
+        baseline = _baseline(asked.baseline, tracking)
+    return gate(baseline, run, held, names=(str(baseline), str(run.folder)), anyway=asked.anyway)
 
 
 def _write(verdict: Verdict, asked: Asked) -> None:
@@ -95,13 +99,13 @@ def _baseline(name: str | None, tracking: Tracking) -> Accepted:
     of_a_run = file.name in FILES and (file.parent / SUMMARY).is_file()
     if not of_a_run and (file.is_file() or (file.suffix == ".json" and not (file / SUMMARY).is_file())):
         return read(file)
-    return accepted(read_whole(located(name, tracking)))
+    return accepted(whole_run(name, tracking))
 
 
 def accept(name: str, to: Path, overrides: Sequence[str]) -> None:
     """Write a run as the accepted baseline into `to`, and tag it where it is tracked. Raises ParibusError."""
     tracking = Tracking(**composed(overrides)["tracking"])
-    run = read_whole(located(name, tracking))
+    run = whole_run(name, tracking)
     baseline = accepted(run)
     write_whole(to, encoded(baseline))
     tagged = None

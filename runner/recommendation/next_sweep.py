@@ -9,12 +9,13 @@ from typing import Any
 
 from runner import phrases
 from runner.compare.wording import shown
-from runner.config import OF_STAGES, experiment
+from runner.config import OF_STAGES, REPLAYED, experiment
 from runner.diagnosis.findings import Diagnosis
 from runner.errors import ParibusError
 from runner.recommendation import wording
 from runner.recommendation.findings import Considered, NextSweep, Recommendation
 from runner.sweep_folder import StoredRow, StoredSweep, value_of
+from runner.yaml_folders import conf_dir, extra_folders
 
 MOST = 3
 Number = int | float
@@ -227,9 +228,22 @@ def _lever(sweep: StoredSweep, diagnosis: Diagnosis, proposed: Sequence[NextSwee
 def _left(sweep: StoredSweep, lever: str, tried: Collection[str]) -> str | None:
     """A lever as values to sweep, the baseline's first, without those that were tried; None where none is left."""
     name = lever.partition("=")[0]
+    if _frozen(sweep) and _group(name.lstrip("+")) in REPLAYED:
+        return None
     before = value_of(sweep.baseline, name.lstrip("+")) if sweep.baseline else None
-    left = [value for value in values_left(lever, tried) if value != before]
+    left = [value for value in values_left(lever, tried) if value != before and not _asks_endpoint(name, value)]
     return _swept(name, left, before) if left else None
+
+
+def _frozen(sweep: StoredSweep) -> bool:
+    """Whether the stages before the prompt were read from an earlier run."""
+    return bool(sweep.baseline and (sweep.baseline.config.get("records") or {}).get("frozen"))
+
+
+def _asks_endpoint(group: str, option: str) -> bool:
+    """Whether an option asks a model behind an endpoint, which not everybody has: a command is for pasting."""
+    files = (folder / group / f"{option}.yaml" for folder in (*extra_folders, conf_dir()))
+    return any(file.is_file() and "\nbase_url:" in file.read_text(encoding="utf-8") for file in files)
 
 
 def values_left(lever: str, tried: Collection[str]) -> list[str]:

@@ -10,8 +10,7 @@ from runner.app import composed
 from runner.compare.files import encoded
 from runner.config import Tracking
 from runner.console import as_json, note, print_paragraphs, print_text
-from runner.errors import DataError
-from runner.locate import BASELINE, LATEST, baseline_of, located
+from runner.locate import BASELINE, LATEST, beside, located, siblings, whole_run
 from runner.report import files
 from runner.report.material import material
 from runner.results import SUMMARY, StoredRun
@@ -52,13 +51,12 @@ def run(asked: Asked) -> list[Path]:
 def _sweep(asked: Asked, tracking: Tracking) -> StoredSweep:
     """The sweep that is meant, or the run as a sweep of its own."""
     if asked.baseline is not None:
-        run = read_whole(located(asked.name, tracking))
-        before = baseline_of(run, tracking) if asked.baseline == BASELINE else located(asked.baseline, tracking)
-        baseline = read_whole(before)
-        if run.folder.resolve() == baseline.folder.resolve():
-            raise DataError(f"{asked.name} and {asked.baseline} are one run, {run.folder}; name two")
+        run = whole_run(asked.name, tracking)
+        baseline = beside(run, asked.name, asked.baseline, tracking)
+        others, notes = siblings(baseline, run)
         rows = (_row(BASELINE, baseline), _row("candidate", run))
-        return StoredSweep(f"{run.summary['name']} ({asked.name})", run.folder, None, None, (), rows)
+        name = f"{run.summary['name']} ({asked.name})"
+        return StoredSweep(name, run.folder, None, None, (), rows, tuple(notes), others)
     folder = _folder(asked.name, tracking)
     if (folder / SUMMARY).is_file():
         run = read_whole(folder)

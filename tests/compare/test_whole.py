@@ -59,6 +59,7 @@ def card(**changed: Any) -> dict[str, Any]:
         # (1 + .5 + .75) / 3 = .75
         ({"means": {"labels/recall": {"value": 0.75, "n": 4}}}, "is 0.75 over 4, and its scores come to 0.75 over 3"),
         ({"means": {"labels/recall": {"value": 0.7, "n": 3}}}, "is 0.7 over 3, and its scores come to 0.75 over 3"),
+        ({"means": {"labels/recall": {"value": None, "n": 3}}}, "is None over 3, and its scores come to 0.75 over 3"),
     ],
 )
 def test_a_summary_that_was_edited_is_refused(folder: Path, change: dict[str, Any], told: str) -> None:

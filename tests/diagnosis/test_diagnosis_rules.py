@@ -98,3 +98,6 @@ def test_levers_leave_out_what_the_run_has_and_what_it_cannot_have() -> None:
     made = run({"labels/recall": {"q1": 1.0}}, config={"retriever": {"k": 10}})
     made.summary["choices"] = {"retriever": "hybrid"}  # type: ignore[index]
     assert untried(rules, made) == {fault: ("retriever.k=20",)}  # it has no reranker at all
+    unset = run({"labels/recall": {"q1": 1.0}}, config={"context": {"max_tokens": None}})
+    rules = checked({**DEFAULT, "levers": {as_key(fault): ["context.max_tokens=null,6000"]}})
+    assert untried(rules, unset) == {fault: ("context.max_tokens=6000",)}

@@ -196,6 +196,18 @@ def test_the_most_common_fault_brings_its_lever(config: Mapping[str, Any]) -> No
     assert commands(tried, diagnosed({}, {})) == []
 
 
+def test_no_lever_needs_an_endpoint_or_what_was_read_from_an_earlier_run(config: Mapping[str, Any]) -> None:
+    levers: dict[FaultName, list[str]] = {
+        "missed top ranked": ["retriever.k=10,20"],
+        "should have declined": ["generator=openai", "prompt=strict"],
+    }
+    counts: dict[FaultName, int] = {"missed top ranked": 9, "should have declined": 4}
+    live = of(config, {"reranker=late_interaction": -9})
+    assert commands(live, diagnosed(counts, levers)) == ["paribus sweep retriever.k=5,10,20"]
+    frozen = of({**config, "records": {"frozen": True, "path": "earlier"}}, {"prompt=cited": -9})
+    assert commands(frozen, diagnosed(counts, levers)) == ["paribus sweep prompt=plain,strict"]
+
+
 def test_at_most_three_and_none_twice(config: Mapping[str, Any]) -> None:
     found = of(
         config,

@@ -147,3 +147,21 @@ def test_a_run_is_not_compared_with_itself(cli: Cli, work: Path) -> None:
     said = cli(str(single), "--baseline", "latest")
     assert said.code == 2
     assert "are one run" in said.err
+
+
+def test_a_variant_beside_its_baseline_has_the_words_of_its_sweep(
+    cli: Cli, work: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Two variants in the sweep: Holm is over both, whoever shows one of them."""
+    sweep, _ = folders(work)
+    variant = str(sweep / "1")
+    assert cli(variant, "--baseline", "baseline", "--out", str(tmp_path)).code == 0
+    reported = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    rows = reported["recommendation"]["runs"][1]["rows"]
+    capfd.readouterr()
+    assert main(["compare", "baseline", variant, "tracking=off", "--json", "--out", str(tmp_path)]) == 0
+    compared = json.loads(capfd.readouterr().out)["rows"]
+    assert [(row["definition"], row["adjusted"], row["family"], row["word"]) for row in rows] == [
+        (row["definition"], row["adjusted"], row["family"], row["word"]) for row in compared
+    ]
+    assert {row["family"] for row in rows} == {4, 6}

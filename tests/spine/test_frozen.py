@@ -90,5 +90,13 @@ def test_prompts_may_be_swept_on_frozen_contexts(say: Say) -> None:
     said = say("sweep", "--json", "records=frozen", f"records.path={live}", "prompt=plain,strict,cited")
     assert [row["run"] for row in said.json["rows"]] == ["baseline", "prompt=strict", "prompt=cited"]
     said = say("sweep", "records=frozen", f"records.path={live}", "retriever.k=5,3")
-    assert said.code == 1
-    assert "retriever.k=3 cannot vary with records=frozen" in said.err
+    assert said.code == 2
+    assert "retriever.k cannot be swept with records=frozen" in said.err
+
+
+def test_a_sweep_of_what_is_frozen_is_refused_before_anything_runs(say: Say) -> None:
+    live = say("run", "--json").json["folder"]
+    frozen = ("records=frozen", f"records.path={live}")
+    said = say("sweep", "--dry-run", *frozen, "retriever.k=1,2")
+    assert (said.code, said.out) == (2, "")
+    assert "retriever.k cannot be swept with records=frozen" in said.err
