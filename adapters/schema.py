@@ -80,7 +80,8 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What a splitter made of a document: `text == document.text[start:end]`, always."""
+    """What a splitter made of a document: `text == document.text[start:end]`. The one exception: a passage of a system
+    of one's own that stands in no document has no length (start == end) and its own text, so that it holds no label."""
 
     doc_id: str
     start: int

@@ -150,7 +150,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add(commands: _Parsers, name: str, typed: str, action: _Action) -> None:
+def _add(commands: _Parsers, name: str, typed: str, action: _Action) -> argparse.ArgumentParser:
     """Add a command or a sub-command, which knows how it is typed."""
     command = commands.add_parser(
         name,
@@ -163,6 +163,7 @@ def _add(commands: _Parsers, name: str, typed: str, action: _Action) -> None:
     )
     command.set_defaults(typed=typed)
     action.arguments(command)
+    return command
 
 
 def _audit_arguments(command: argparse.ArgumentParser) -> None:
@@ -321,7 +322,7 @@ class _Action(NamedTuple):
 def _judge_arguments(command: argparse.ArgumentParser) -> None:
     actions = command.add_subparsers(dest="action", metavar="ACTION", prog="paribus judge", required=True)
     for name, found in _JUDGE.items():
-        _add(actions, name, f"paribus judge {name}", found)
+        _run_arguments(_add(actions, name, f"paribus judge {name}", found))
 
 
 def _align_arguments(action: argparse.ArgumentParser) -> None:
