@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from adapters.schema import Record, fingerprint
+from adapters.schema import Record, fingerprint, to_json
 from runner.audit.answers import read_answers
 from runner.errors import ComponentError, ConfigError
 from runner.stage import Passage, System, SystemReply
@@ -34,12 +34,13 @@ class AnswersSystem(System):
     @property
     def fingerprint(self) -> str:
         """See Component; the rows count too."""
-        by_id, by_text = self._rows
-        return fingerprint([super().fingerprint, {id: repr(record) for id, record in by_id.items()}, sorted(by_text)])
+        by_id, by_text, _ = self._rows
+        return fingerprint([super().fingerprint, {id: to_json(record) for id, record in by_id.items()}, dict(by_text)])
 
     @cached_property
-    def _rows(self) -> tuple[Mapping[str, Record], Mapping[str, str]]:
-        """The records by the id of their row, and the ids by the text of their question."""
+    def _rows(self) -> tuple[Mapping[str, Record], Mapping[str, str], bool]:
+        """The records by the id of their row, the ids by the text of their question, and whether ids are the file's:
+        otherwise rows are counted, and the first is not the answer to a question that is called 1."""
         found = read_answers(Path(self.told("path")).expanduser(), self.columns)
         there = sorted(set(found.systems.values()))
         if self.system is None and len(there) > 1:
@@ -56,12 +57,12 @@ class AnswersSystem(System):
                 id = question.id.removesuffix(f" · {named}")
                 by_id[id] = record
                 by_text.setdefault(question.text, id)
-        return by_id, by_text
+        return by_id, by_text, "id" in found.columns
 
     def answer(self, id: str, question: str) -> SystemReply:
         """See System."""
-        by_id, by_text = self._rows
-        record = by_id.get(id) or by_id.get(by_text.get(question, ""))
+        by_id, by_text, has_ids = self._rows
+        record = by_id.get(id if has_ids and id in by_id else by_text.get(question, ""))
         if record is None:
             raise ComponentError(f"{self.path} has no row with the id {id!r} or this question")
         if record.answer is None:

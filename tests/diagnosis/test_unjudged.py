@@ -113,6 +113,9 @@ def test_judged_only_worked_by_hand() -> None:
     before = {"q1": [chunk("a", 0, 20)], "q2": [chunk("c", 0, 9)]}  # RR 1 and 0; without the unjudged 1 and 0
     rank = judged_only(BothWays(stored(rankings)), BothWays(stored(before, name="base")))[0]
     assert (rank.value_before, rank.judged_only_before) == (0.5, 0.5)
+    # Of a baseline that has q1 alone: q1 on both sides, RR 1/2 and without the unjudged 1; before 1 and 1.
+    rank = judged_only(BothWays(stored(rankings)), BothWays(stored({"q1": before["q1"]}, name="base")))[0]
+    assert (rank.n, rank.value, rank.judged_only, rank.value_before, rank.judged_only_before) == (1, 0.5, 1, 1, 1)
 
 
 # Grades and the way back.

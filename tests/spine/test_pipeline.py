@@ -72,7 +72,10 @@ def records_of(outcome: dict[str, Any]) -> list[Record]:
 
 def test_case_21_k_beyond_the_corpus_gives_what_there_is_and_says_so(say: Say) -> None:
     said = say("run", "--json", "chunker.size=500", "retriever.k=5")
-    assert said.json["notes"][0] == "questions with fewer chunks than asked: 4 (asked 5, fewest got 3)"
+    assert said.json["notes"] == [
+        "questions with fewer chunks than asked: 4 (asked 5, fewest got 3)",
+        "faults: should have declined 1; `paribus diagnose latest` says more",
+    ]
     assert [(record.asked_k, len(record.reranked)) for record in records_of(said.json)] == [(5, 3)] * 4
 
 

@@ -348,3 +348,20 @@ def test_other_answers_are_another_system_wherever_the_file_lies(folder: Path) -
     assert AnswersSystem(path=str(copy)).fingerprint == before
     answers(folder, [{**ROWS[0], "answer": "In the hall."}, *ROWS[1:]])
     assert AnswersSystem(path=str(path)).fingerprint != before
+
+
+def test_rows_without_ids_belong_to_the_text_of_their_question(folder: Path) -> None:
+    """Rows are counted from 1, and a test set may call its questions 1 and 2."""
+    file = folder / "answers.jsonl"
+    rows = [{"question": "Second?", "answer": "two"}, {"question": "First?", "answer": "one"}]
+    file.write_text("".join(json.dumps({**row, "contexts": []}) + "\n" for row in rows), encoding="utf-8")
+    system = AnswersSystem(path=str(file))
+    assert [system.answer("1", "First?").answer, system.answer("2", "Second?").answer] == ["one", "two"]
+
+
+def test_answers_to_each_others_questions_are_another_system(folder: Path) -> None:
+    def fingerprint(first: str, second: str) -> str:
+        rows = [{**ROWS[0], "question": first}, {**ROWS[1], "id": "q2", "question": second}]
+        return AnswersSystem(path=str(answers(folder, rows))).fingerprint
+
+    assert fingerprint("Where?", "Who?") != fingerprint("Who?", "Where?")
